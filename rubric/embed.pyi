@@ -71,9 +71,9 @@ from .internals.frozen_map import thaw as thaw
 
 # Read and write files: documents with places, and what is wrong with them.
 from .formats.cursor import Cursor as Cursor
-from .formats.cursor import LackingError as LackingError
-from .formats.cursor import Loading as Loading
-from .formats.cursor import Notes as Notes
+from .formats.notes import LackingError as LackingError
+from .formats.notes import Loading as Loading
+from .formats.notes import Notes as Notes
 from .formats.files import read_text as read_text
 from .internals.row_files import read_json as read_json
 from .internals.atomic_write import replacing as replacing

@@ -11,9 +11,9 @@ from attrs import evolve
 
 from rubric import Criterion, Rubric
 from rubric.formats.agentv.reader import read
-from rubric.formats.cursor import Loading, Notes
 from rubric.formats.document import FOR_SUITES, Document, Listing
 from rubric.formats.files import parse
+from rubric.formats.notes import Loading, Notes
 from rubric.suites.suite import Suite
 from rubric.values.checks import Check
 

@@ -13,7 +13,6 @@ from attrs import evolve
 from ruamel.yaml.error import YAMLError
 
 from rubric.errors import DefinitionError, DumpError, LoadError, Problem
-from rubric.formats.cursor import Loading
 from rubric.formats.document import FOR_RUBRICS
 from rubric.formats.document import Mapping as Branches
 from rubric.formats.editing import edit
@@ -25,6 +24,7 @@ from rubric.formats.native.checks import check_schema
 from rubric.formats.native.rubric import as_data, read_rubric, reading_from
 from rubric.formats.native.run_rules import rules_schema
 from rubric.formats.native.suite import is_suite
+from rubric.formats.notes import Loading
 from rubric.formats.yaml import to_yaml
 from rubric.internals.fields import as_path, check_name, refuse
 from rubric.internals.frozen_map import thaw

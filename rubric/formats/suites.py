@@ -13,12 +13,12 @@ from attrs import evolve, frozen
 from rubric.embed import NOTHING, Cursor, Loading, Notes, Wording, fields, guided, read_text, shorten, write_text
 from rubric.errors import DefinitionError, DumpError, LoadError
 from rubric.formats.conversion_losses import as_averaged
-from rubric.formats.cursor import Library
 from rubric.formats.document import FOR_SUITES, Document, Listing, load_error, plain
 from rubric.formats.files import LANGUAGES, WHOLE, Language, given_text, parse, rows_of_json
 from rubric.formats.includes import expand_at, follow
 from rubric.formats.json import to_json
 from rubric.formats.native.suite import as_suite_data, read_suite
+from rubric.formats.notes import Library
 from rubric.formats.projects import around, project_of
 from rubric.formats.registry import Guess, case_files, find_format, format_names, formats, recognise
 from rubric.formats.rubrics import unknown_suffix

@@ -10,8 +10,8 @@ import pytest
 
 from rubric import Choice, Choices, Criterion, Grade, Judge, LoadError, Message, Rubric
 from rubric.format_plugins import autorubric, healthbench, paperbench
-from rubric.formats.cursor import Loading, Notes
 from rubric.formats.files import parse
+from rubric.formats.notes import Loading, Notes
 from rubric.suites.suite import Suite
 from rubric.testing.scripted_model import ScriptedModel
 from tests.drive import drive

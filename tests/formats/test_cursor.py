@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from rubric.errors import LoadError
-from rubric.formats.cursor import Cursor, Notes
+from rubric.formats.cursor import Cursor
 from rubric.formats.files import parse
+from rubric.formats.notes import Notes
 from rubric.values.runs import Message
 from tests.rows import each_row
 

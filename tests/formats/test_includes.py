@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rubric.errors import LoadError
-from rubric.formats.cursor import Cursor, Loading, Notes
+from rubric.formats.cursor import Cursor
 from rubric.formats.document import Document
 from rubric.formats.files import TABLES, parse, parse_table
 from rubric.formats.includes import (
@@ -20,6 +20,7 @@ from rubric.formats.includes import (
     read_document_at,
     read_text_at,
 )
+from rubric.formats.notes import Loading, Notes
 from rubric.formats.suites import load_suite
 
 CANARY = "canary-7f3a"

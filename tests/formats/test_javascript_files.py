@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rubric.errors import LoadError
-from rubric.formats.cursor import Loading
 from rubric.formats.javascript_files import MOST_READ, file_program
+from rubric.formats.notes import Loading
 from rubric.formats.suites import load_suite
 from rubric.programs.javascript import JavaScriptError
 from rubric.values.checks import Unsupported

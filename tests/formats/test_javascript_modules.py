@@ -10,9 +10,9 @@ import pytest
 
 from rubric import Candidate
 from rubric.engine.grade import evaluate
-from rubric.formats.cursor import Loading
 from rubric.formats.javascript_modules import LARGEST, MOST_IMPORTS, MOST_MODULES, program_of_file
 from rubric.formats.javascript_syntax import rewritten
+from rubric.formats.notes import Loading
 from rubric.formats.suites import convert, load_suite
 from rubric.programs.javascript import JavaScriptError, Program
 from rubric.results.result import Grade, Ungraded

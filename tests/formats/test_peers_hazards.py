@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric.format_plugins import autorubric, healthbench, paperbench
-from rubric.formats.cursor import Loading, Notes
 from rubric.formats.files import parse
 from rubric.formats.mcptest import reader as mcptest
+from rubric.formats.notes import Loading, Notes
 from tests import strategies
 from tests.examples import examples
 

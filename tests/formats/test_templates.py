@@ -13,8 +13,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rubric.errors import DefinitionError
-from rubric.formats.cursor import Cursor, Loading, Notes
+from rubric.formats.cursor import Cursor
 from rubric.formats.files import parse
+from rubric.formats.notes import Loading, Notes
 from rubric.formats.templates.environment import show_environment
 from rubric.formats.templates.filters import FILTERS, LARGEST
 from rubric.formats.templates.render import is_template, names_in, render

@@ -23,7 +23,7 @@ from tests.places import ROOT
 KERNEL = frozenset(
     "engine errors grading internals models prompts results runs scoring store values".split()  # noqa: SIM905
 )
-NATIVE = frozenset("native rubrics suites document yaml json files cursor fields editing insertion".split())  # noqa: SIM905
+NATIVE = frozenset("native rubrics suites document yaml json files cursor notes fields editing insertion".split())  # noqa: SIM905
 """The modules of `rubric.formats` that read and write our own files."""
 
 MOST = {

@@ -11,12 +11,12 @@ from attrs import evolve
 
 from rubric.errors import DefinitionError, DumpError, LoadError
 from rubric.formats import fields
-from rubric.formats.cursor import Loading
 from rubric.formats.fields import WRITERS, Data, Gathering, mismatch
 from rubric.formats.files import read_text as read_text_of
 from rubric.formats.native.answers import ANSWERS, AnswerKey, write_answer
 from rubric.formats.native.checks import read_check
 from rubric.formats.native.runs import read_candidate
+from rubric.formats.notes import Loading
 from rubric.internals.fields import check_number
 from rubric.internals.guesses import word_cure
 from rubric.internals.text import shorten

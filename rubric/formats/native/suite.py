@@ -10,13 +10,13 @@ from attrs import evolve
 
 from rubric.errors import DefinitionError, DumpError
 from rubric.formats import fields
-from rubric.formats.cursor import Loading, Notes
 from rubric.formats.document import Document, Mapping, find, plain
 from rubric.formats.fields import WRITERS, Gathering, SeveralError
 from rubric.formats.native.judge import read_any_judge, read_judges
 from rubric.formats.native.rubric import read_images, read_rubric, reading_from
 from rubric.formats.native.runs import read_call, read_message, read_metrics, read_run
 from rubric.formats.native.sharing import fill_slots, share, spread, with_variables
+from rubric.formats.notes import Loading, Notes
 from rubric.internals.fields import suggest
 from rubric.suites.cases import Case, Turn
 from rubric.suites.suite import Suite

@@ -12,7 +12,7 @@ import pytest
 from rubric import Criterion, Levels, Rubric
 from rubric.errors import LoadError, Problem
 from rubric.formats.agentv.reader import read
-from rubric.formats.cursor import Loading, Notes
+from rubric.formats.notes import Loading, Notes
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.values.checks import Unsupported

@@ -32,7 +32,7 @@ from rubric.errors import LoadError
 from rubric.formats.agentv.prompts import REPLY
 from rubric.formats.agentv.reader import read
 from rubric.formats.agentv.scope import generation_of
-from rubric.formats.cursor import Loading
+from rubric.formats.notes import Loading
 from rubric.formats.suites import load_suite
 from rubric.grading.flow import flow
 from rubric.suites.suite import Suite

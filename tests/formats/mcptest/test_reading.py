@@ -21,11 +21,11 @@ from rubric import (
     When,
     grade,
 )
-from rubric.formats.cursor import Loading, Notes
 from rubric.formats.files import parse
 from rubric.formats.mcptest import rubrics as rubrics_module
 from rubric.formats.mcptest.reader import read
 from rubric.formats.mcptest.rubrics import presets
+from rubric.formats.notes import Loading, Notes
 from rubric.formats.suites import load_suite
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from rubric.engine.grade import grade
 from rubric.errors import DefinitionError, LoadError
 from rubric.formats.assertions.texts import KNOWN
-from rubric.formats.cursor import Loading, Notes
 from rubric.formats.files import parse
+from rubric.formats.notes import Loading, Notes
 from rubric.formats.promptfoo.reader import read
 from rubric.formats.promptfoo.texts import _fill_plain
 from rubric.formats.suites import convert, load_suite, loads_suite

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric.errors import LoadError
-from rubric.formats.cursor import Loading, Notes
 from rubric.formats.document import Document
 from rubric.formats.json import parse_json
+from rubric.formats.notes import Loading, Notes
 from rubric.formats.promptfoo.reader import read
 from rubric.formats.promptfoo.writer import write
 from rubric.suites.cases import Case
