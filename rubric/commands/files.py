@@ -32,7 +32,7 @@ from rubric.errors import Problem
 from rubric.formats import Converted
 from rubric.formats import schema as json_schema
 from rubric.formats.projects import is_rubric, project_of
-from rubric.formats.registry import written_names
+from rubric.formats.registry import find_format, written_names
 from rubric.suites.missing_judges import unsupported_graders
 
 SUFFIXES = (".yaml", ".yml", ".json", ".jsonl", ".csv")
@@ -127,7 +127,9 @@ def validate(
 
 @click.command(cls=Command)
 @click.argument("file", type=click.Path())
-@click.option("--to", "form", type=options.Named(written_names()), default="native", help="Write this format.")
+@click.option(
+    "--to", "form", type=options.Name(written_names, find_format), default="native", help="Write this format."
+)
 @click.option("--out", type=click.Path(), metavar="FILE", help="Write here, not to standard output.")
 @options.FROM
 def convert(
@@ -207,7 +209,7 @@ def diff(
         moved = shifts(load(before), load(after), judge, str(candidates), columns=names, **options.calls_of(given))
         print_result(moved, form)
         sys.exit(REFUSED if not moved[""].n else DIFFERENT if moved.significant else SAME)
-    options.refuse_given({"judge", "columns", *given}, "is for --candidates; two files are compared without a judge")
+    options.refuse_given({"judge", "columns", "prices", *given}, "is for --candidates; without it no judge is asked")
     found = rubric_diff(load(before), load(after))
     print_result(found, form)
     sys.exit(DIFFERENT if len(found) else SAME)

@@ -20,10 +20,12 @@ from rubric.commands.options import (
     MAX_CALLS,
     MAX_COST,
     PATH,
+    PRICE,
     QUIET,
     STORE,
     TEXT,
     budget_of,
+    check_prices,
     read_environment,
     read_stream,
     refuse_folder,
@@ -79,8 +81,9 @@ class Generating:
     def print_plan(self, given: Iterable[Material], what: str, more: str = "") -> bool:
         """Print what the writing takes; return whether that is all that is wanted."""
         if self.plan or not self.quiet:
-            said = describe_plan(plan_drafts(given, self.writer or self.judge))
-            print_line(f"{what}: {said}{more}", problem=not self.plan)
+            planned = plan_drafts(given, self.writer or self.judge)
+            print_line(f"{what}: {describe_plan(planned)}{more}", problem=not self.plan)
+            check_prices([planned])
         return self.plan
 
     def generate(self, slots: Sequence[Slot]) -> dict[str, Generation | Failure]:
@@ -112,6 +115,7 @@ class Generating:
 @STORE
 @MAX_COST
 @MAX_CALLS
+@PRICE
 @click.option("--concurrency", type=A_COUNT, default=8, metavar="N", help="Keep so many drafts in flight.")
 @click.option("--plan", is_flag=True, help="Count calls and cost; send nothing.")
 @FILTER

@@ -191,6 +191,7 @@ def _rubric_first(files: Sequence[str]) -> Sequence[str]:
 @options.FILTER
 @options.COLUMN
 @options.ALLOW_SCRIPTS
+@options.PRICE
 @options.COLOR
 def plan(files: Sequence[str], form: str, columns: Sequence[str], **given: Any) -> None:
     """
@@ -205,7 +206,8 @@ def plan(files: Sequence[str], form: str, columns: Sequence[str], **given: Any) 
     if are_many:
         refuse_given({"question", "reference"}, "is for one candidate; those of a file have their own")
         planned = plan_calls(Path(files[1]), inputs.rubric(files[0]), inputs.judge, columns=options.columns_of(columns))
-        print_json(planned.to_dict()) if form == "json" else print_line(repr(planned)[1:-1])
+        print_result(planned, form, quiet=True)
+        options.check_prices([planned])
         return
     refuse_given({"columns"}, "is for a file of many candidates")
     if is_for_candidate:
@@ -214,10 +216,12 @@ def plan(files: Sequence[str], form: str, columns: Sequence[str], **given: Any) 
         if form == "table":
             print_markdown(as_markdown(rubric))
         print_result(planned, form)
+        options.check_prices([planned])
         return
     suites, _ = pick_cases(inputs.suites(files), files, inputs.patterns)
     with allowing(when=inputs.allow_scripts):
         plans = [suite.plan(inputs.judge, target=inputs.target_of(suite)) for suite in suites]
+    options.check_prices(one.total for one in plans)
     if form == "json":
         print_json(plans[0].to_dict() if len(plans) == 1 else [one.to_dict() for one in plans])
         return
@@ -252,7 +256,8 @@ def grade(files: Sequence[str], **given: Any) -> None:
         candidate = inputs.candidate(files[1], files[0])
         concurrency = {name: given[name] for name in ("concurrency",) if given[name] is not None}
         try:
-            result = grade_candidate(candidate, rubric, inputs.judge, store=running.store, **concurrency)
+            budget = options.budget_of(None, None)
+            result = grade_candidate(candidate, rubric, inputs.judge, store=running.store, budget=budget, **concurrency)
         except UngradedError as problem:
             running.keep_one(problem.result, candidate, files)
             print_result(problem.result, running.form, quiet=running.quiet)

@@ -6,8 +6,8 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext, suppress
 from heapq import merge as merge_sorted
 from itertools import islice
 from pathlib import Path
@@ -37,9 +37,6 @@ _PLANNED = 20
 
 _NAMED = 10
 """Candidates that do not pass and are named below the summary."""
-
-_FLUSH_SECONDS = 0.1
-"""Until a written line is in the file."""
 
 
 def _as_shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard | None:
@@ -130,7 +127,7 @@ class Inputs:
                     limits=Limits(rpm=self.rpm, tpm=self.tpm) if self.rpm or self.tpm else None,
                     progress=not self.quiet,
                 ) as stream,
-                _open_results(self.out) as file,
+                nullcontext() if self.out is None else _open_results(self.out) as file,
             ):
                 for result in merge_sorted(done, stream, key=lambda result: result.index or 0):
                     if file is not None:
@@ -238,6 +235,7 @@ class Inputs:
 )
 @options.MAX_COST
 @options.MAX_CALLS
+@options.PRICE
 @click.option("--rpm", type=options.A_COUNT, metavar="N", help="Send a model no more requests in any minute.")
 @click.option("--tpm", type=options.A_COUNT, metavar="N", help="Send and get no more tokens of a model in any minute.")
 @click.option(
@@ -286,28 +284,18 @@ def _note(short: list[str], result: Grade | Ungraded) -> None:
         short.append(shorten(result.key or f"#{result.index}", 80))
 
 
-@contextmanager
-def _open_results(out: Path | None) -> Iterator[IO[bytes] | None]:
-    """Open the file of results, as bytes; a written line is in it a moment later, even if this process is killed."""
-    # A thread flushes it: a flush for each line would compete with the event loop's thread a thousand times a second.
-    if out is None:
-        yield None
-        return
-    stop = threading.Event()
+def _open_results(out: Path) -> IO[bytes]:
+    """Open the file of results: a written line is in it a moment later, even if this process is killed."""
+    file = out.open("wb")
 
-    def flush_often() -> None:
-        while not stop.wait(_FLUSH_SECONDS):
-            with suppress(OSError):  # it is raised again when the file is closed, and reported there
+    def flush_often() -> None:  # a flush for each line would compete with the event loop a thousand times a second
+        with suppress(OSError, ValueError):  # of the disk, which closing the file raises again; of a closed file
+            while True:
+                time.sleep(0.1)
                 file.flush()
 
-    with out.open("wb") as file:
-        flushing = threading.Thread(target=flush_often, daemon=True)
-        flushing.start()
-        try:
-            yield file
-        finally:
-            stop.set()
-            flushing.join()
+    threading.Thread(target=flush_often, daemon=True).start()
+    return file
 
 
 def line_of(result: Grade | Ungraded) -> bytes:

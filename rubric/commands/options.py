@@ -13,10 +13,12 @@ from attrs import frozen
 from click.shell_completion import CompletionItem
 
 from rubric import Budget, DefinitionError, Judge
-from rubric.commands.output import Refusal, was_given
-from rubric.embed import CONCURRENCY, JudgeLike, fields, rows_in
+from rubric.commands.output import Refusal, print_line, was_given
+from rubric.embed import CONCURRENCY, JudgeLike, fields, judge_or_default, rows_in
+from rubric.engine import Plan
 from rubric.formats.projects import is_rubric
-from rubric.formats.registry import format_names
+from rubric.formats.registry import find_format, format_names
+from rubric.models.pricing import priced
 from rubric.suites.report import Deferred
 from rubric.suites.reporters.registry import reporter, reporter_names
 
@@ -74,15 +76,8 @@ FORMAT = click.option(
 )
 
 
-class Named(click.Choice[str]):
-    """One of many names; a name that is near one is told that one alone."""
-
-    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:  # noqa: ARG002 - named by click
-        return f"{value!r} is unknown{fields.suggest(str(value), self.choices)}"
-
-
 FROM = options(
-    click.option("--from", "source", type=Named(format_names()), help="Read the files as this format."),
+    click.option("--from", "source", type=Name(format_names, find_format), help="Read the files as this format."),
     click.option("--env", "names", multiple=True, metavar="NAME", help="Let {{ env.NAME }} show this variable."),
     click.option(
         "--base",
@@ -116,13 +111,55 @@ A_COUNT, RISK = click.IntRange(min=1), click.FloatRange(1e-6, 0.5)
 CONCURRENT = click.option("--concurrency", type=A_COUNT, metavar="N", help="Keep so many cases (or calls) in flight.")
 MAX_COST = click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Spend no more.")
 MAX_CALLS = click.option("--max-calls", type=A_COUNT, metavar="N", help="Pay for no more requests.")
-PAYING = options(STORE, MAX_COST, MAX_CALLS, CONCURRENT)
+
+
+def _keep_prices(ctx: click.Context, _: click.Parameter, given: Sequence[str]) -> None:
+    """Let the prices of `--price` hold until the command ends."""
+    try:
+        parts = [(model_called(model), pair.split(",")) for model, _, pair in (text.rpartition("=") for text in given)]
+        prices = {model: (float(there), float(back)) for model, (there, back) in parts}
+        budget = ctx.meta[PRICES] = Budget(prices=prices)
+    except ValueError:  # also of one below 0
+        meaning = "in dollars for a million tokens that are sent, and that come back"
+        raise click.BadParameter(f"expected MODEL=IN,OUT {meaning}: openai/my-7b=0.10,0.40") from None
+    if len(prices) < len(given):
+        raise click.BadParameter("a model is given twice; give it once")
+    ctx.with_resource(priced(budget.rates_of(prices)))
+
+
+PRICES = "rubric.prices"
+PRICE = click.option(
+    "--price",
+    "prices",
+    multiple=True,
+    expose_value=False,
+    callback=_keep_prices,
+    metavar="MODEL=IN,OUT",
+    help="The price of an unlisted model: dollars for a million tokens sent, and back; repeatable.",
+)
+PAYING = options(STORE, MAX_COST, MAX_CALLS, PRICE, CONCURRENT)
 """The options of commands that ask a judge; `calls_of` makes arguments of them."""
 
 
-def budget_of(cost: float | None, calls: int | None) -> Budget | None:
-    """Return the budget of `--max-cost` and `--max-calls`, if one of them is given."""
-    return None if cost is None and calls is None else Budget(cost=cost, calls=calls)
+def check_prices(plans: Iterable[Plan] | None = None) -> Mapping[str, Any]:
+    """Return what `--price` gives; refuse a model that nobody asks, by *plans* or options, and tell what is lacking."""
+    context, every = click.get_current_context(), [] if plans is None else [*plans]
+    names = {ask.judge.name for plan in every for ask in plan.asks}
+    if plans is None and was_given("prices"):
+        asked = [context.params["judge"], *filter(None, [context.params.get("writer")])]
+        names = {each.name for by in asked for each in judge_or_default(by).single_judges()}
+    if lacking := dict.fromkeys(name for plan in every for name in plan.unpriced):
+        cure = " ".join(f"--price {shlex.quote(name)}=IN,OUT" for name in lacking)
+        print_line(f"in dollars for a million tokens that are sent, and that come back, give {cure}", problem=True)
+    budget: Budget = context.meta[PRICES]
+    budget.rates_of(names - {"offline"})
+    return budget.prices
+
+
+def budget_of(cost: float | None, calls: int | None, plans: Iterable[Plan] | None = None) -> Budget | None:
+    """Return the budget of `--max-cost`, `--max-calls` and `--price`, if one is given; *plans* as `check_prices`."""
+    prices = check_prices(plans)
+    return None if cost is None and calls is None and not prices else Budget(cost=cost, calls=calls, prices=prices)
 
 
 def calls_of(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -201,6 +238,7 @@ RUNNING = options(
         help="Write the report here, by its ending; repeatable.",
     ),
     MAX_COST,
+    PRICE,
     click.option("--baseline", type=click.Path(), metavar="FILE", help="Compare with an earlier report (json)."),
     click.option("--largest-drop", type=Share(), metavar="D", help="Fail if a score falls by more."),
     click.option(

@@ -157,7 +157,9 @@ def probe(
     ask = from_extra("rubric.quality", "plan_probe" if only_plan else "probe")
     found = ask(file, judge, str(candidates), attacks=attacks or None, **asked)
     if only_plan:
-        return output.print_line(repr(found).strip("<>"))
+        output.print_result(found, "table", quiet=True)
+        options.check_prices([found])
+        return
     output.print_result(found, form)
     sys.exit(found.exit_code)
 
@@ -204,7 +206,7 @@ def align(
         why = f"--edit {min(called)} grades the candidates anew, and RESULTS has none"
         raise click.UsageError(f"{why}; name their file: --candidates FILE")
     if candidates is None:
-        options.refuse_given({"columns"}, "is for --candidates FILE")
+        options.refuse_given({"columns", "prices"}, "is for --candidates FILE")
     rubric = load(file)
     grades = Grades.read_jsonl(results, rubric, judge)
     if candidates is not None:

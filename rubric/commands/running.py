@@ -132,9 +132,10 @@ class RunOptions:
         An interrupted run writes its report too; the cases that were not finished are ungraded.
         """
         reports: list[Report] = []
-        budget = budget_of(self.max_cost, None)
         # Expanded here too, so that what is counted is what is run.
         targets = [target_of(suite) for suite in suites]
+        plans = (suite.plan(judge, target=target).total for suite, target in zip(suites, targets, strict=True))
+        budget = budget_of(self.max_cost, None, plans if output.was_given("prices") else ())
         expanded = [suite.expanded(to, self.run["runs"]) for suite, to in zip(suites, targets, strict=True)]
         by = None if judge is None else as_judge(judge)
         earlier, asked = self._cases_to_rerun(expanded, files, by)

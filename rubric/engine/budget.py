@@ -9,7 +9,7 @@ request of a hundredth too many or too few.
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import partial
 from typing import NoReturn
@@ -263,7 +263,7 @@ class Budget:
     def __reduce__(self) -> NoReturn:
         raise of_one_process("budget", "Budget(cost=1.00)")
 
-    def check(self, judges: AnyJudge, *, name: str = "budget", cure: str = "") -> None:
+    def check(self, judges: AnyJudge, *, name: str = "budget") -> None:
         """
         Refuse *judges* before anything is sent, if the cost is limited and the price of one of them is not known.
 
@@ -271,14 +271,13 @@ class Budget:
 
         Args:
             name: The argument that the error is about.
-            cure: What helps, if it is something else than an option of the budget.
 
         Raises:
             DefinitionError: With the name of the judge, and what helps.
         """
         for judge in judges.single_judges() if self.cost is not None else ():
             if judge.name not in self.prices and price(judge) is None:
-                raise DefinitionError(name, _no_price(judge, cure))
+                raise DefinitionError(name, _no_price(judge))
 
     def charge(self, usage: Usage) -> None:
         """Charge what an agent or a script spent, which was not set aside."""
@@ -398,9 +397,9 @@ class Budget:
         there, back = self.prices[judge.name]
         return evolve(usage, cost=(usage.prompt_tokens * there + usage.completion_tokens * back) / _MILLION)
 
-    def rates_of(self, judges: AnyJudge) -> dict[str, tuple[float, float]]:
-        """Return the `prices`, of a token each; raise `DefinitionError` for a model that none of *judges* has."""
-        names = {judge.name for judge in judges.single_judges()}
+    def rates_of(self, judges: Iterable[str]) -> dict[str, tuple[float, float]]:
+        """Return the `prices`, of a token each; raise `DefinitionError` for a model that is none of *judges*."""
+        names = {*judges}
         for name in self.prices:
             if name not in names:
                 raise DefinitionError(f"prices.{name}", f"no judge has this model{suggest(name, sorted(names))}")
@@ -435,7 +434,7 @@ class Budget:
         return ""
 
 
-def _no_price(judge: Judge, cure: str = "") -> Wording:
-    """Return the message on *judge*, whose price is not known; *cure* is what helps if no option of the budget does."""
-    cures = Wording("give ", calls=None), Wording("give the price: ", prices=...), "leave out the cost"
-    return Wording(f"the price of {judge.name!r} is not known, so no budget can hold; ", cure or cures)
+def _no_price(judge: Judge) -> Wording:
+    """Return the message on *judge*, whose price is not known."""
+    cures = Wording("give ", calls=None), Wording("give the price: ", prices=None), "leave out the cost"
+    return Wording(f"the price of {judge.name!r} is not known, so no budget can hold; ", cures)

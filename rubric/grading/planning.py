@@ -95,9 +95,9 @@ class Plan(Guided):
         )
 
     def __repr__(self) -> str:
-        return f"<{self._line(cures=True)}>"
+        return f"<{self.line(cures=True)}>"
 
-    def _line(self, *, cures: bool = False) -> str:
+    def line(self, *, cures: bool = False) -> str:
         """Return all in one line, with *cures* that Python has and the command line has not."""
         why = ""
         if self.unpriced:
@@ -152,7 +152,7 @@ class Plan(Guided):
 
     def _repr_markdown_(self) -> str:
         rows = [(a.judge.name, ", ".join(c.id for c in a.criteria), len(a.messages[-1].text)) for a in self.asks]
-        return f"{cell(self._line())}\n\n{table(('judge', 'criteria', 'characters'), rows)}"
+        return f"{cell(self.line())}\n\n{table(('judge', 'criteria', 'characters'), rows)}"
 
 
 _SPOKEN_OF = {

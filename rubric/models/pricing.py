@@ -12,6 +12,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,8 +28,6 @@ from rubric.values.clients import listed_name
 from rubric.values.judges import Judge
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rubric.values.requests import Usage
 
 
@@ -137,10 +138,24 @@ def _at(several: Steps, size: int, otherwise: float) -> float:
 # -- estimates --------------------------------------------------------------------------------------------
 
 
+_GIVEN: ContextVar[Mapping[str, tuple[float, float]]] = ContextVar("prices that are given")
+
+
+@contextmanager
+def priced(rates: Mapping[str, tuple[float, float]]) -> Iterator[None]:
+    """Let *rates*, of a token sent and of one received, stand before the list in estimates, by the names of judges."""
+    token = _GIVEN.set({**_GIVEN.get({}), **rates})
+    try:
+        yield
+    finally:
+        _GIVEN.reset(token)
+
+
 def price(judge: Judge, /) -> tuple[float, float] | None:
     """Return the prices of a token sent and of one received, in US dollars; None if they are unknown."""
-    if judge.model == OFFLINE:
-        return 0.0, 0.0
+    given = _GIVEN.get({}).get(judge.name)
+    if given or judge.model == OFFLINE:
+        return given or (0.0, 0.0)
     name = model_name(judge)
     entry = _priced_entry(name) if name else None
     return None if entry is None else (float(entry["input_cost_per_token"]), float(entry["output_cost_per_token"]))
@@ -178,8 +193,8 @@ def dearest(judge: Judge, sent: int) -> tuple[float, float] | None:
     They are those of a request of *sent* tokens, of its service tier, none of it cached, and all of it written to the
     cache if that costs more.
     """
-    if judge.model == OFFLINE:
-        return 0.0, 0.0
+    if judge.model == OFFLINE or judge.name in _GIVEN.get({}):
+        return price(judge)
     name = model_name(judge)
     given = None if not name else _highest_prices(name, str(judge.params.get("service_tier") or ""))
     if given is None:

@@ -21,8 +21,6 @@ from rubric.models.litellm_library import library, ready, vendor_of
 from rubric.models.pricing import dearest, entry_of, litellm_folder, model_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tiktoken import Encoding
 
     from rubric.values.judges import Judge
@@ -116,15 +114,11 @@ async def most_tokens(ask: Ask) -> tuple[int, int]:
     return most
 
 
-def worst_cost(ask: Ask, more: int = 0, rates: Mapping[str, tuple[float, float]] = FrozenMap()) -> float | None:
-    """
-    Return the most that *ask*, with *more* tokens, may cost in US dollars; None if unknown.
-
-    *rates* of a token sent and of one received, by the names of models, go before those that LiteLLM knows.
-    """
+def worst_cost(ask: Ask, more: int = 0) -> float | None:
+    """Return the most that *ask*, with *more* tokens, may cost in US dollars; None if unknown."""
     sent, back = _most(model_name(ask.judge), ask)
     sent += more
-    found = rates.get(ask.judge.name) or dearest(ask.judge, sent)
+    found = dearest(ask.judge, sent)
     return None if found is None else sent * found[0] + back * found[1]
 
 

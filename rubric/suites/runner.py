@@ -164,7 +164,7 @@ class Run:
             for each in plans:
                 if each.worst is None:
                     for judge, _ in each.assigned.groups(each.case.rubric):
-                        self.cases.check(judge, cure="leave it out")
+                        self.cases.check(judge)
         return plans
 
     def _prepare(self, case: Case) -> Prepared:

@@ -125,7 +125,7 @@ class SuitePlan(Listed[CasePlan]):
     def __repr__(self) -> str:
         deferred = f", {len(self.deferred)} deferred" if self.deferred else ""
         cases = counted(len(self.cases), "case")
-        return f"<SuitePlan {self.suite!r}: {cases}{deferred}, {repr(self.total)[len('<Plan: ') : -1]}>"
+        return f"<SuitePlan {self.suite!r}: {cases}{deferred}, {self.total.line()[len('Plan: ') :]}>"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON-able data, without the messages, which are in `plan.asks` of each case."""
@@ -134,7 +134,7 @@ class SuitePlan(Listed[CasePlan]):
     def _repr_html_(self) -> str:
         badges = [html.badge(f"{len(self.deferred):,} deferred", "deferred")] if self.deferred else []
         cases = f"{len(self.cases):,} case{'s' if len(self.cases) != 1 else ''}"
-        said = f"{cases}: {repr(self.total)[len('<Plan: ') : -1]}."
+        said = f"{cases}: {self.total.line()[len('Plan: ') :]}."
         head = html.header(said, *badges, title=" · ".join(filter(None, (clean(self.suite), "nothing has been sent"))))
         return html.fragment(html.card(head, html.table(_HEAD, map(_line, self.cases), figures=(3, 4))))
 
