@@ -604,7 +604,7 @@ def test_a_suite_is_converted(suite: str, tmp_path: Path) -> None:
     run("convert", suite, "--out", str(tmp_path / "native.json"))
     assert json.loads((tmp_path / "native.json").read_text())["suite"] == "replies"
     unknown = run("convert", suite, "--to", "promtfoo")
-    assert "'promtfoo' is unknown; did you mean 'promptfoo'?" in unknown.stderr
+    assert "unknown format 'promtfoo'; did you mean 'promptfoo'?" in unknown.stderr
 
 
 def test_a_conversion_that_changes_verdicts_says_so_first(tmp_path: Path) -> None:

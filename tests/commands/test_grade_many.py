@@ -228,7 +228,9 @@ def test_a_cost_is_held_where_the_price_is_known(folder: Path) -> None:
     assert graded(folder, "--max-cost", 1).exit_code == 0
     refused = graded(folder, "--max-cost", 1, judge="nobody/knows-this")
     assert refused.exit_code == 2
-    assert "give --max-calls N or leave out the cost" in " ".join(refused.stderr.split())
+    assert "give --max-calls N or give the price: --price MODEL=IN,OUT or leave out the cost" in " ".join(
+        refused.stderr.split()
+    )
 
 
 def test_calls_in_doubt_are_held_or_sent_again(folder: Path) -> None:
