@@ -184,6 +184,7 @@ HARNESSES = {
     "langchain": ["langchain-core>=1.7"],
     "datasets": ["datasets>=5.2"],
     "trl": ["trl>=1.16"],
+    "verl": ["verl>=0.8", "cachetools", "fastapi", "uvicorn"],  # the last three it asks for in an extra alone
     "verifiers": ["verifiers>=0.4"],
     "harbor": ["harbor-rewardkit>=0.2.3"],
     "langfuse": ["langfuse>=5"],
@@ -228,6 +229,8 @@ def integrations(session: nox.Session, harness: str, versions: str) -> None:
         own = Path(f"tests/integrations/test_{harness}.py")  # a recipe has its page alone
         modules = [*([str(own)] if own.exists() else []), "tests/integrations/test_five_cases.py"]
         modules.append("tests/runs/test_logs.py")
+        if harness == "inspect_ai":  # its models are clients too
+            modules.append("tests/models/test_client_models.py")
     session.run("pytest", *flags, *modules, *session.posargs)
 
 

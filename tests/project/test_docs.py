@@ -146,7 +146,6 @@ def test_every_example_of_a_page_does_what_the_page_says(path: Path, monkeypatch
         "harbor",
         "promptfoo",
         "trl",
-        "verl",
     ):
         pytest.importorskip(
             {"langchain": "langchain_core", "adk": "google.adk"}.get(path.stem, path.stem),
