@@ -23,7 +23,7 @@ from rubric.commands import options
 from rubric.commands.kept_runs import Keeper, candidate_digest, last_runs
 from rubric.commands.options import check_order, refuse_given
 from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result, tell_rate
-from rubric.commands.running import describe_plan
+from rubric.commands.running import describe_plan, print_groups
 from rubric.embed import CONCURRENCY, JudgeLike, RowBuilder, counted, shorten, source_of
 from rubric.engine import Shard, merge_results
 from rubric.results import Counts, Summary
@@ -68,6 +68,7 @@ class Inputs:
     rerun: str | None = None
     keep: bool = True
     report: Path | None = None
+    by: str | None = None
 
     @property
     def source(self) -> Any:
@@ -101,7 +102,7 @@ class Inputs:
             message = f"--out {self.out} exists, and without --store its grades would be paid for again"
             raise click.UsageError(f"{message}; name another file, or delete it")
 
-    def run(self, name: Path, rubric: Rubric, judge: JudgeLike | None) -> tuple[Summary, str]:
+    def run(self, name: Path, rubric: Rubric, judge: JudgeLike | None) -> tuple[Summary, str, Grades]:
         """Grade all candidates, write the results, and return their summary, with a line on those that do not pass."""
         columns = options.columns_of(self.columns)
         given, done = self._to_ask(name, rubric, judge, columns)
@@ -136,7 +137,7 @@ class Inputs:
                     _note(short, result)
                     if keeper.folder is not None:
                         keeper.add(builder.of(result))
-                    if self.report is not None:
+                    if self.report is not None or self.by is not None:
                         kept.append(result)
                 if file is not None:  # only a run that comes here has written all results
                     file.write(stream.end_mark.encode())
@@ -153,7 +154,7 @@ class Inputs:
         summary = counts.summary()
         others = f" and {more:,} more" if (more := summary.results - summary.passed - len(short)) else ""
         why = "; `rubric view` shows why" if keeper.folder is not None else ""
-        return summary, f"not passed: {', '.join(short)}{others}{why}" if short else ""
+        return summary, f"not passed: {', '.join(short)}{others}{why}" if short else "", Grades(kept)
 
     def _write_report(self, file: Path, name: str, results: Sequence[Grade | Ungraded], duration: float) -> None:
         """Write *results* in the form that the ending of *file* selects: the page of many, or a reporter of suites."""
@@ -224,6 +225,7 @@ class Inputs:
     metavar="FILE",
     help="Write a page here (.html), or a report for CI: .xml, .md, .sarif.",
 )
+@options.BY
 @options.KEEP
 @options.RERUN
 @options.STORE
@@ -259,12 +261,15 @@ def grade_many(
 
     Exit codes: 0 all were graded, 1 fewer pass than --min-pass-rate, 2 some could not be graded, 130 interrupted.
     """
+    if (by := given["by"]) not in (None, "group", "key", "verdict", "judge"):
+        given["columns"] = [*dict.fromkeys([*given["columns"], f"variables={by}"])]
     inputs = Inputs(**given)
     check_order([rubric, *inputs.candidates])
     inputs.check(rubric)
     loaded = load(rubric)
-    summary, short = inputs.run(rubric, loaded if threshold is None else loaded.passing_at(threshold), judge)
+    summary, short, results = inputs.run(rubric, loaded if threshold is None else loaded.passing_at(threshold), judge)
     print_result(summary, form, quiet=inputs.quiet)
+    print_groups(results, inputs.by, problem=form == "json")
     if short and form != "json" and not inputs.quiet:
         print_line(short)
     if not summary.results and inputs.shard is None:

@@ -205,6 +205,7 @@ ALLOW_SCRIPTS = click.option(
     "--allow-scripts", is_flag=True, help="Run the programs that a suite names: graders, prompts, tests, providers."
 )
 
+BY = click.option("--by", metavar="KEY", help="Tell the figures of each group, too: of a column, tag, key, judge, ...")
 KEEP = click.option(
     "--keep/--no-keep", default=True, help="Keep the run below .rubric/runs, for view and compare; 50 are kept."
 )
@@ -223,9 +224,7 @@ TO_RUN = options(
 )
 """The options that `Suite.run` gets as they are: each has the name of its parameter."""
 
-MIN_PASS_RATE = click.option(
-    "--min-pass-rate", type=Share(), metavar="R", help="Fail only if a smaller share of the grades passes."
-)
+MIN_PASS_RATE = click.option("--min-pass-rate", type=Share(), metavar="R", help="Fail only if a smaller share passes.")
 
 RUNNING = options(
     click.option("--reporter", type=Name(reporter_names, reporter), help="Write a suite's report in this form."),
@@ -250,6 +249,7 @@ RUNNING = options(
     MIN_PASS_RATE,
     FILTER,
     VERBOSE,
+    BY,
     KEEP,
     RERUN,
     TO_RUN,
@@ -393,9 +393,7 @@ def columns_of(given: Sequence[str]) -> dict[str, str | Sequence[str] | None]:
     for text in given:
         name, sign, column = text.partition("=")
         if not name or not sign:
-            raise click.UsageError(
-                f"--column {text}: expected FIELD=COLUMN, such as output=answer; question= passes over"
-            )
+            raise click.UsageError(f"--column {text}: expected FIELD=COLUMN: output=answer; question= passes over")
         if name == "variables" and column:
             kept.append(column)
             named[name] = kept

@@ -16,7 +16,7 @@ import attrs
 import click
 from attrs import evolve, frozen
 
-from rubric import Candidate, Case, DefinitionError, Grade, Suite, Ungraded
+from rubric import Candidate, Case, DefinitionError, Grade, Grades, Suite, Ungraded
 from rubric.commands import output
 from rubric.commands.kept_runs import Keeper, last_runs
 from rubric.commands.options import RUNNING, TO_RUN, budget_of, refuse_folder
@@ -56,6 +56,7 @@ class RunOptions:
     quiet: bool
     store: Path | None
     form: str
+    by: str | None
     keep: bool
     rerun: str | None
     run: Mapping[str, Any]
@@ -273,6 +274,7 @@ class RunOptions:
             output.print_markdown(found._repr_markdown_(), problem=self.is_for_machines)
         if len(rates := pass_rates(report)) and not self.quiet:
             output.print_markdown(rates._repr_markdown_(), problem=self.is_for_machines)
+        print_groups(report.grades, self.by, problem=self.is_for_machines)
         if comparison is not None and self.printed != "md":  # machines read the report on standard output
             output.print_markdown(comparison._repr_markdown_(), problem=self.is_for_machines)
 
@@ -304,6 +306,12 @@ def pick_cases(suites: Sequence[Suite], files: Sequence[str], patterns: Sequence
         every = shorten(", ".join(case.id for suite in suites for case in suite), 300)
         raise DefinitionError("--filter", f"no case fits {', '.join(map(repr, patterns))}; the cases are {every}")
     return [suite.filter(*patterns) for suite, _ in pairs], [file for _, file in pairs]
+
+
+def print_groups(results: Grades, by: str | None, *, problem: bool = False) -> None:
+    """Print a line of figures for each group of *results*, if they are asked for *by* something."""
+    for value, group in (results.by(by) if by else {}).items():
+        output.print_line(f"{by} {value}: {group.summary().line}", problem=problem)
 
 
 def describe_plan(plan: Plan, times: float = 1) -> str:

@@ -436,6 +436,7 @@ def _says_nothing(subject: Subject, criterion: Criterion) -> Words:
 def _code_decides(_: Subject, criterion: Criterion) -> Words:
     if isinstance(criterion.answer, YesNo) and (code := by_code(criterion.text)):
         message = "code decides this without a call and without error; a judge miscounts"
+        message += " (in a file, check: {assertion: {type: word-count, value: {max: 100}}})" * (".split()" in code)
         yield message, f"use {code}" + ("" if "(count_" not in code else ", a function of your own that counts them")
 
 

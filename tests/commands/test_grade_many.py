@@ -439,3 +439,33 @@ def test_a_share_may_be_written_in_per_cent(folder: Path, share: str, code: int,
 def test_junit_is_asked_for_by_the_ending_of_the_report(folder: Path) -> None:
     """An option that other tools have is answered with ours."""
     assert "write --report junit.xml" in graded(folder, "--junit", "x.xml").stderr
+
+
+def test_figures_are_told_of_each_group(folder: Path) -> None:
+    """Of a column, which is kept as a variable, and of a verdict; with --format json, beside it."""
+    rows = [{"output": "Thank you" if n % 2 else "No", "topic": "even" if n % 2 == 0 else "odd"} for n in range(6)]
+    (folder / "topics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "thanks.yaml").write_text("rubric: thanks\ncriteria: [Says thank you]\n")
+    command = ["grade-many", str(folder / "thanks.yaml"), str(folder / "topics.jsonl"), "-j", "offline", "--quiet"]
+    found = CliRunner().invoke(main, [*command, "--by", "topic"])
+    assert found.exit_code == 0
+    assert [line.partition(";")[0] for line in found.stdout.splitlines()[1:]] == [
+        "topic even: 3 results: 0 of 3 grades pass",
+        "topic odd: 3 results: 3 of 3 grades pass",
+    ]
+    assert CliRunner().invoke(main, [*command, "--by", "topic", "--column", "variables=topic"]).stdout == found.stdout
+    assert "verdict pass: 3 results" in CliRunner().invoke(main, [*command, "--by", "verdict"]).stdout
+    as_json = CliRunner().invoke(main, [*command, "--by", "topic", "--format", "json"])
+    assert json.loads(as_json.stdout)["results"] == 6
+    assert "topic odd: 3 results" in as_json.stderr
+    refused = CliRunner().invoke(main, [*command, "--by", "topik"])
+    assert (refused.exit_code, "did you mean 'topic'?" in refused.stderr) == (2, True)
+
+
+def test_figures_of_a_suite_are_told_of_each_tag(folder: Path) -> None:
+    """And refused where no case has one."""
+    case = "{id: a, tags: [smoke], output: It says thank you, rubric: Says thank you}"
+    (folder / "tags.yaml").write_text(f"suite: s\ncases: [{case}]\n")
+    command = ["grade", str(folder / "tags.yaml"), "-j", "offline", "--quiet", "--no-keep", "--by"]
+    assert "tag smoke: 1 result: 1 of 1 grades pass" in CliRunner().invoke(main, [*command, "tag"]).stdout
+    assert "--by: expected tag, group" in CliRunner().invoke(main, [*command, "nothing"]).stderr
