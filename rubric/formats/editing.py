@@ -33,7 +33,9 @@ def edit(text: str, old: dict[str, Any], new: dict[str, Any]) -> str:
     if isinstance(criteria, CommentedSeq) and criteria and not criteria.fa.flow_style():
         dash = criteria.lc.col  # the file's own indentation
         yaml.indent(mapping=2, sequence=dash + 2, offset=dash)
-    return _print(yaml, _merge(root, old, new, ()))
+    stream = StringIO()
+    yaml.dump(_merge(root, old, new, ()), stream)
+    return stream.getvalue()
 
 
 def _merge(node: Any, old: Any, new: Any, path: tuple[Any, ...]) -> Any:
@@ -70,9 +72,12 @@ def _merged_list(node: CommentedSeq, old: list[Any], new: list[Any], path: tuple
         if before is None:
             items.append(_style(item, (*path, index)))
             continue
-        items.append(_merge(node[before], old[before], item, (*path, index)))
+        merged = _merge(node[before], old[before], item, (*path, index))
         if before in node.ca.items:
             comments[index] = node.ca.items[before]
+            if isinstance(item, dict) and not isinstance(node[before], CommentedMap):
+                merged = _style(item, (*path, index), inline=True)  # ruamel loses a line end of a block after a comment
+        items.append(merged)
     node.ca.items.clear()
     del node[:]
     node.extend(items)
@@ -120,12 +125,6 @@ class _Representer(RoundTripRepresenter):
 
 
 _Representer.add_representer(type(None), _Representer.represent_nothing)
-
-
-def _print(yaml: YAML, data: Any) -> str:
-    stream = StringIO()
-    yaml.dump(data, stream)
-    return stream.getvalue()
 
 
 def _style(data: Any, path: tuple[Any, ...], *, inline: bool = False) -> Any:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rubric import When
 from rubric.errors import DumpError, LoadError
 from rubric.formats.rubrics import dump, dumps, load, loads
 from rubric.values.rubrics import Rubric
 from tests.examples import examples
 from tests.places import ROOT
+from tests.rows import each_row
 from tests.strategies import rubrics
 
 EVERYTHING = ROOT / "tests" / "files" / "everything.yaml"
@@ -272,6 +275,28 @@ criteria:  # what counts
   - text: d
     tags: [x, "y"]
 """
+
+
+@each_row(
+    "change",
+    [
+        {"tags": ("x",)},
+        {"weight": 2, "metadata": {"x": 1}},
+        {"when": When(contains="a")},
+        {"id": "z", "metadata": {"x": "y" * 200}},
+        {"text": "Is it so?\nOr not?", "weight": 2},
+    ],
+)
+def test_a_text_with_a_comment_beside_it_becomes_a_mapping_with_the_comment(change: dict[str, Any]) -> None:
+    """The file stays as it is around the criterion, whatever it gets."""
+    old = loads(COMMENTED)
+    new = evolve(old, criteria=[evolve(old.criteria[0], **change), *old.criteria[1:]])
+    with TemporaryDirectory() as folder:
+        after = edited(COMMENTED, new, Path(folder)).splitlines()
+    before = COMMENTED.splitlines()
+    assert (after[:4], after[5:]) == (before[:4], before[5:])
+    assert after[4].startswith("  - {")
+    assert after[4].endswith("} # first")
 
 
 @examples(100)
