@@ -37,6 +37,7 @@ def _wait_for_script():
     sys.exit()
 
 exec(sys.argv[1])
+__import__("gc").freeze()  # a collection in a fork, as at its end, would copy all that was imported
 sys.argv[1:], _script = _wait_for_script()  # it has names of its own: a script sees those of the setup alone
 exec(_script)  # what it raises ends the process as any other, and so does its end
 """
