@@ -375,15 +375,16 @@ def test_who_was_taken_for_gone_asks_the_store_again(file: Path) -> None:
         asked.append(messages)
         return YES
 
-    @asynccontextmanager
-    async def long_wait(_: Ask) -> AsyncIterator[Callable[[object], None]]:
+    def take_over() -> None:
         with closing(sqlite3.connect(file, isolation_level=None)) as connection:
             # As who takes over what was never sent; a claim that came after this would be waited for below, for ever.
             while not connection.execute("DELETE FROM calls WHERE state = 'claimed'").rowcount:
-                await asyncio.sleep(0.01)
-        await asyncio.to_thread(
-            lambda: grade_many(["Hello."], POLITE, Judge(judge, identity="v1"), store=file).collect()
-        )
+                time.sleep(0.01)
+        grade_many(["Hello."], POLITE, Judge(judge, identity="v1"), store=file).collect()
+
+    @asynccontextmanager
+    async def long_wait(_: Ask) -> AsyncIterator[Callable[[object], None]]:
+        await asyncio.to_thread(take_over)
         yield lambda _: None
 
     (result,) = grade_many(["Hello."], POLITE, Judge(judge, identity="v1"), store=file, limits=long_wait)
