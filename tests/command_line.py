@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 from click.testing import CliRunner, Result
 
@@ -11,6 +13,12 @@ from tests.places import ROOT
 EXAMPLES = ROOT / "docs" / "examples"
 RUBRIC = str(EXAMPLES / "support_reply.yaml")
 REPLY = str(EXAMPLES / "reply.txt")
+
+OVER_HTTP = "from rubric.models import registry; registry._litellm = registry._direct"
+"""For a process that asks a named model and is not about LiteLLM, whose import takes seconds: ask straight over HTTP."""
+
+COMMAND = [sys.executable, "-c", f"{OVER_HTTP}; from rubric.__main__ import run; run()"]
+"""`rubric` in a process of its own, likewise."""
 
 
 def run(*arguments: str, stdin: str = "") -> Result:

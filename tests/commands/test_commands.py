@@ -16,7 +16,7 @@ import pytest
 from rubric import dump, grade, load, plan
 from rubric.formats import schema
 from rubric.suites import Report
-from tests.command_line import EXAMPLES, REPLY, RUBRIC, run
+from tests.command_line import COMMAND, EXAMPLES, REPLY, RUBRIC, run
 from tests.places import ROOT
 from tests.servers import Server
 
@@ -511,11 +511,11 @@ def test_an_interrupted_run_tells_what_is_known(tmp_path: Path) -> None:
         process = subprocess.Popen(
             [*command, "--out", str(out)], cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
-        while not endpoint.requests:
+        while not endpoint.requests and process.poll() is None:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         _, told = process.communicate()
-    assert process.returncode == 130
+    assert process.returncode == 130, told
     assert b"interrupted: 1 of 2 cases of 's' were finished" in told
     report = Report.load(out)
     assert [row.status for row in report] == ["passed", "ungraded"]
@@ -530,7 +530,7 @@ def test_one_interrupted_grade_says_so(tmp_path: Path) -> None:
         environ = {**os.environ, "OPENAI_API_KEY": "k", "OPENAI_BASE_URL": endpoint.openai}
         (tmp_path / "reply.txt").write_text("Hello")
         (tmp_path / "r.yaml").write_text("rubric: r\ncriteria: [Is polite]\n")
-        command = [sys.executable, "-m", "rubric", "grade", "r.yaml", "reply.txt", "-j", "openai/x", "--no-keep"]
+        command = [*COMMAND, "grade", "r.yaml", "reply.txt", "-j", "openai/x", "--no-keep"]
         process = subprocess.Popen(
             command,
             cwd=tmp_path,

@@ -17,6 +17,7 @@ from attrs import frozen
 from rubric import CallError, DefinitionError, Rubric
 from rubric.integrations.pytest import assert_grade
 from rubric.testing import ScriptedModel
+from tests.command_line import OVER_HTTP
 from tests.harnesses import BAD, GOOD, KEY, ODD, respond
 from tests.places import ROOT
 from tests.servers import Endpoint, Server
@@ -139,6 +140,7 @@ def test_a_run_tells_passed_failed_and_ungraded(whole: Whole) -> None:
 
 def test_an_option_names_the_judge(tmp_path: Path, endpoint: Endpoint) -> None:
     """`--rubric-judge` is what the fixture gives, and who judges where a test names nobody."""
+    (tmp_path / "conftest.py").write_text(OVER_HTTP)
     done = run(tmp_path, endpoint, "--rubric-judge", "openai/gpt-4o-mini", tests=BY_OPTION)
     assert "1 grade (1 pass), 1 call," in done.stdout, done.stdout
 
