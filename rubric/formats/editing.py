@@ -31,11 +31,8 @@ def edit(text: str, old: dict[str, Any], new: dict[str, Any]) -> str:
     root = yaml.load(text)
     criteria = root.get("criteria") if isinstance(root, CommentedMap) else None
     if isinstance(criteria, CommentedSeq) and criteria and not criteria.fa.flow_style():
-        dash = criteria.lc.col  # the file's own indentation
-        yaml.indent(mapping=2, sequence=dash + 2, offset=dash)
-    stream = StringIO()
-    yaml.dump(_merge(root, old, new, ()), stream)
-    return stream.getvalue()
+        yaml.indent(mapping=2, sequence=criteria.lc.col + 2, offset=criteria.lc.col)  # the file's own indentation
+    return _print(yaml, _merge(root, old, new, ()))
 
 
 def _merge(node: Any, old: Any, new: Any, path: tuple[Any, ...]) -> Any:
@@ -69,15 +66,14 @@ def _merged_list(node: CommentedSeq, old: list[Any], new: list[Any], path: tuple
     items, comments = [], {}
     for index, item in enumerate(new):
         before = was.pop(_name_of(item), index if index in renamed else None)
-        if before is None:
-            items.append(_style(item, (*path, index)))
-            continue
-        merged = _merge(node[before], old[before], item, (*path, index))
-        if before in node.ca.items:
-            comments[index] = node.ca.items[before]
-            if isinstance(item, dict) and not isinstance(node[before], CommentedMap):
-                merged = _style(item, (*path, index), inline=True)  # ruamel loses a line end of a block after a comment
-        items.append(merged)
+        if comment := None if before is None else node.ca.items.get(before):
+            comments[index] = comment
+        # Behind a comment ruamel loses a line end of keys that stand on lines of their own.
+        inline = bool(comment) and isinstance(item, dict) and not isinstance(node[before], CommentedMap)
+        if before is None or inline:
+            items.append(_style(item, (*path, index), inline=inline))
+        else:
+            items.append(_merge(node[before], old[before], item, (*path, index)))
     node.ca.items.clear()
     del node[:]
     node.extend(items)
@@ -127,6 +123,12 @@ class _Representer(RoundTripRepresenter):
 _Representer.add_representer(type(None), _Representer.represent_nothing)
 
 
+def _print(yaml: YAML, data: Any) -> str:
+    stream = StringIO()
+    yaml.dump(data, stream)
+    return stream.getvalue()
+
+
 def _style(data: Any, path: tuple[Any, ...], *, inline: bool = False) -> Any:
     """Return *data*, which is at *path*, as what ruamel writes like `rubric.formats.yaml`; *inline* within one line."""
     if isinstance(data, str):
@@ -135,9 +137,8 @@ def _style(data: Any, path: tuple[Any, ...], *, inline: bool = False) -> Any:
     if not isinstance(data, dict | list):
         return data
     inline = inline or (bool(path) and fits_a_line(data, path))
-    block: CommentedMap | CommentedSeq
+    block: CommentedMap | CommentedSeq = CommentedMap()
     if isinstance(data, dict):
-        block = CommentedMap()
         for key, value in data.items():
             styled_key = key if key in ("yes", "no") else _style(key, (), inline=True)
             block[styled_key] = _style(value, (*path, key), inline=inline)
