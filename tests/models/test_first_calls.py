@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -14,12 +15,15 @@ from tests.places import ROOT
 from tests.servers import Server
 
 AT_ONCE = """
-import asyncio, os, sys
+import asyncio, json, os, sys
 from rubric.models.retry import attempt
 from rubric.values.requests import Reply
 from rubric.models.litellm import LiteLLMModel
 from tests.sendables import openai_ask
 from tests.servers import Endpoint
+
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "true"
+before = dict(os.environ)
 
 async def main():
     ask = openai_ask(Endpoint(sys.argv[1], ()), timeout=60)
@@ -27,19 +31,38 @@ async def main():
     assert all(isinstance(one, Reply) for one in found), found
 
 asyncio.run(main())
-print(os.environ.get("EXPERIMENTAL_OPENAI_BASE_LLM_HTTP_HANDLER"))
+print(json.dumps([before, dict(os.environ)]))
 """
 
 
-def test_first_calls_at_once_take_the_short_way() -> None:
-    """Several first calls import LiteLLM once: none of them takes the import of another for the user's own."""
+@pytest.fixture(scope="module")
+def environments(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
+    """Return the environment before eight first calls at once, which all got a reply in silence, and after them."""
+    folder = tmp_path_factory.mktemp("home")
+    (folder / ".env").write_text("SMUGGLED=yes\n")
     own = ("LITELLM_", "TIKTOKEN_", "EXPERIMENTAL_")
     environ = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     with Server() as server:
         command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", AT_ONCE, server.at("ok").root]
         env = {**environ, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=ROOT, env=env)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=folder, env=env)
+    assert (done.returncode, done.stdout.count("\n"), done.stderr) == (0, 1, "")
+    found: list[dict[str, str]] = json.loads(done.stdout)
+    return found
+
+
+def test_first_calls_at_once_take_the_short_way(environments: list[dict[str, str]]) -> None:
+    """Several first calls import LiteLLM once: none of them takes the import of another for the user's own."""
+    assert environments[1]["EXPERIMENTAL_OPENAI_BASE_LLM_HTTP_HANDLER"] == "True"
+
+
+def test_the_environment_is_left_alone(environments: list[dict[str, str]]) -> None:
+    """A call sets LiteLLM's switches where they are unset, changes no variable that was there and reads no `.env`."""
+    before, after = environments
+    added = after.keys() - before.keys() - {"TIKTOKEN_CACHE_DIR"}  # LiteLLM's own doing
+    switches = {"LITELLM_MODE", "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS"}
+    assert added - {"EXPERIMENTAL_OPENAI_BASE_LLM_HTTP_HANDLER"} == switches
+    assert before.items() <= after.items()
 
 
 KEYLESS = """
