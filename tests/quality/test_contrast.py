@@ -24,6 +24,7 @@ from rubric.quality import Generation, generate
 from rubric.quality.contrast import KEPT, discrimination, held_out, pair_wins, screen, sign_test
 from rubric.testing import ScriptedModel
 from rubric.values.requests import Ask, Failure
+from tests.command_line import OVER_HTTP
 from tests.places import ROOT
 from tests.preferred_pairs import CRITERIA, pairs_of_marks, write_or_judge
 from tests.rows import each_row
@@ -401,15 +402,16 @@ def test_criteria_are_generated_and_proved_without_numpy(tmp_path: Path) -> None
     (tmp_path / "pairs.jsonl").write_text(
         "".join(json.dumps({"chosen": a, "rejected": b}) + "\n" for a, b in pairs_of_marks(12))
     )
-    code = """
+    code = f"""
 import os, sys
 sys.modules["numpy"] = sys.modules["scipy"] = None
+{OVER_HTTP}
 from click.testing import CliRunner
 import rubric, rubric.__main__
 from tests.preferred_pairs import pairs_of_marks, write_or_judge
 from tests.servers import Server
 with Server(respond=write_or_judge) as running:
-    os.environ |= {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": running.at("ok").openai}
+    os.environ |= dict(OPENAI_API_KEY="k", OPENAI_BASE_URL=running.at("ok").openai)
     print(rubric.quality.generate("Says when", "openai/gpt-4o").rubric.ids)
     print(rubric.quality.generate("Says when", "openai/gpt-4o", preferred=pairs_of_marks(12)).ok)
     suite = rubric.Suite("s", [rubric.Case("a", "Says when", input="When?")])

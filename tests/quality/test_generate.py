@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from rubric.formats.yaml import to_yaml
 from rubric.quality import generate, generate_many
 from rubric.quality.suite_drafts import sheet
 from rubric.testing.scripted_model import ScriptedModel
-from tests.command_line import run
+from tests.command_line import COMMAND, run
 from tests.places import ROOT
 from tests.preferred_pairs import pairs_of_marks, write_or_judge
 from tests.rows import each_row
@@ -325,10 +324,10 @@ def test_windows_line_ends_stay(server: Endpoint, tmp_path: Path) -> None:
 
 
 def test_a_real_process_generates(server: Endpoint, tmp_path: Path) -> None:
-    """`python -m rubric generate` prints what it has done."""
+    """`rubric generate`, in a process of its own, prints what it has done."""
     file = tmp_path / "s.yaml"
     file.write_text(PROMPTFOO)
-    command = [sys.executable, "-m", "rubric", "generate", "rubrics", str(file), "-j", "openai/gpt-4o"]
+    command = [*COMMAND, "generate", "rubrics", str(file), "-j", "openai/gpt-4o"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, f"{file}: criteria for 1 case, 1 case kept as they are\n")
 
