@@ -113,8 +113,10 @@ def run_in_phases(session: nox.Session, phases: dict[str, list[Step]]) -> None:
 
 def run_tests(session: nox.Session, *options: str, workers: int = 3) -> None:
     """Run the tests, every example of the documentation and the notebooks: three at once, as many wait for a server."""
-    # Without its bytecode, each worker and each process that a test starts would compile all modules anew.
-    session.run("pytest", "-n", str(workers), *options, env={"PYTHONDONTWRITEBYTECODE": None})
+    # A worker goes on with the tests beside its last, and takes others' when it has none: it imports less, and starts
+    # fewer servers. Without bytecode, each worker and each process of a test would compile all modules anew.
+    spread = ["-n", str(workers), "--dist", "worksteal"]
+    session.run("pytest", *spread, *options, env={"PYTHONDONTWRITEBYTECODE": None})
 
 
 def run_real_model(session: nox.Session, wanted: str = "some", *options: str) -> None:
