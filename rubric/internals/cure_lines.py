@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from inspect import signature
 from types import FunctionType
@@ -19,9 +19,11 @@ _VARIABLES = {"rubric", "judge", "grade", "grades", "suite", "candidate", "crite
 _VERBS = {f"rubric.{verb}" for verb in ("passing_at", "expects", "requires", "scores", "rates", "chooses", "penalizes")}
 _MADE = _VERBS | {
     *("Judge", "Jury", "Panel", "Budget", "Limits", "Candidate", "Criterion", "Rubric", "Likert"),
-    *("ContainsAll", "ContainsAny"),
+    *("ContainsAll", "ContainsAny", "attrs.evolve"),
 }
 """The values in such lines that are made to see if they can be: making one reads, sends and changes nothing."""
+
+_LINE = r"(?:; |, |\? |: )(?:(?:or|without|for|from|to|if|with),? [^;]{0,80}?)?(?:[Ww]rite|give) (?=[^;])"  # then code
 
 
 def merge(line: str, code: str, alike: str, places: Sequence[str]) -> str:
@@ -85,6 +87,8 @@ def _united(old: ast.expr | None, new: ast.expr) -> ast.expr | None:
             return new
         each = [ast.Call(new.func, [judge, *new.args[1:]], new.keywords) for judge in old.elts]
         return ast.List(each)  # type: ignore[arg-type]  # a list is invariant
+    if isinstance(old, ast.Constant) and isinstance(new, ast.Constant):
+        return new if str(old.value) in str(new.value) else old  # what was typed
     if not isinstance(old, ast.Call):
         return new if old is None or isinstance(old, ast.Name) else _Names(old).visit(new)
     if not isinstance(new, ast.Call):
@@ -102,22 +106,31 @@ class _Names(ast.NodeTransformer):
         self._given = given
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id == "rubric" and isinstance(self._given, ast.Constant):
+            return ast.Call(ast.parse("Rubric.of", mode="eval").body, [self._given], [])
         return self._given if node.id in {"judge", "candidate"} else node
 
 
-def sound(text: str) -> str:
-    """Return *text*, an error's, without the lines of code that do not fit what they call; prose stays."""
-    for found in re.finditer(r"(?:; |, )(?:or, [^;]{0,80}?)?(?:write|give) (?=[^;])", text):
+def sound(text: str, lost_in: Callable[[str], object] = bool) -> str:
+    """
+    Return *text*, an error's, without the lines of code that do not fit what they call; prose stays.
+
+    A line for which *lost_in* is true, since it lacks a value that was typed, is an example of what is allowed.
+    """
+    for found in re.finditer(_LINE, text):
         ends = [found.end() + each.start() for each in re.finditer(r"; |$|, or ", text[found.end() :])]
         code = next((code for end in ends if _call_in(code := text[found.end() : end], "")[1]), "")
         try:
-            problem = problem_in(code)
+            problem: object = problem_in(code)
             for node in ast.walk(ast.parse(code.replace("await ", ""))):
                 _bind(node)
         except (TypeError, AttributeError, ImportError, SyntaxError) as misfit:
             problem = str(misfit)
         if problem:
-            return sound(text.replace(found[0] + code, "", 1))
+            return sound(text.replace(found[0] + code, found[0][0].strip(",;: "), 1), lost_in)
+        if lost_in is not bool and not re.match(r"$|\w+ ?=(?!=)", code) and lost_in(code):
+            shown = re.sub("(without .*, )?([Ww]rite|give) $", "such as ", found[0])
+            return sound(text.replace(found[0] + code, shown + code, 1), lost_in)
     return text
 
 
@@ -158,9 +171,8 @@ def problem_in(code: str, **values: Any) -> str:
             package = import_module("rubric")
             try:
                 named = {each.arg or "": value(each.value) for each in node.keywords}
-                getattr(package.Rubric() if called in _VERBS else package, called.rpartition(".")[2])(
-                    *map(value, node.args), **named
-                )
+                of = attrs if called == "attrs.evolve" else package.Rubric() if called in _VERBS else package
+                getattr(of, called.rpartition(".")[2])(*map(value, node.args), **named)
             except DefinitionError as problem:
                 return str(problem)
             except ValueError:  # a name, or a call, which is made for itself

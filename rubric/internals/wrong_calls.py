@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -35,11 +36,11 @@ from rubric.internals.guesses import (
     term_of,
     variable_of,
 )
+from rubric.internals.secrets import is_secret
 from rubric.internals.text import counted
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 _ONE_TEXT = frozenset({"context", "input", "reference", "output"})
-_MOST_ERRORS = 5
 _LONGEST = 300  # of a value that is written anew
 _OWN = frozenset({"text", "name", "tree", "criteria", "id"})
 
@@ -100,6 +101,7 @@ class _Call:
     bare: Callable[..., object] | None  # without the hook, which would try its cures within this one
 
     def __attrs_post_init__(self) -> None:
+        self.meant = dict[str, Any]()  # by the arguments whose cures have another value than was typed
         self.alike = str(table()["alike"].get(self.owner, self.owner))
         self.sections = (self.alike, "criterion") if self.owner in table()["criteria"]["calls"] else (self.alike,)
         parts = {name: (each.kind, each.default is each.empty) for name, each in self.parameters.items()}
@@ -118,7 +120,7 @@ class _Call:
     def with_cures(self, error: DefinitionError) -> DefinitionError:
         """Return *error* with its cure, and with those of the other values that would be refused next."""
         field, said, values = error.field, "", {**self.given}
-        for _ in range(_MOST_ERRORS):
+        while True:
             cure = self.cure_of(error)
             told = error.message if cure in error.message else _with_cure(error.message, cure)
             said += f"; {error.field}: {told}" if said else told
@@ -126,10 +128,22 @@ class _Call:
                 break
             del values[error.field]
             found = self._refusal(values)
-            if not isinstance(found, DefinitionError) or found.field not in values or found.field == error.field:
+            if not isinstance(found, DefinitionError) or found.field not in values:
                 break
             error = found
-        return DefinitionError(field, sound(said))
+        return DefinitionError(
+            field, self.checked(said, dict.fromkeys({field.partition("[")[0], *(self.given.keys() - values)}))
+        )
+
+    def checked(self, said: str, also: Mapping[str, Any] | None = None) -> str:
+        """Return *said* without the lines that fit nothing, or lack what was typed: the arguments, and *also* these."""
+        more = {f"+{place}": value for place, value in enumerate(self.args[len(self.places) :])}
+        typed = {
+            n: v
+            for n, v in {**self.given, **more, **(also or {})}.items()
+            if n[0] == "+" or f"got {as_found(v)}" not in said
+        }
+        return sound(said, partial(_lost_in, typed))
 
     def cure_of(self, error: DefinitionError) -> str:
         """Return the end of the message of *error*: the value that was meant, or the form of one that works."""
@@ -160,7 +174,13 @@ class _Call:
             given, head = quoted[1], ""
             cure = number_cure(given, error.message)
         is_text = error.message.startswith("expected text")
-        cure = cure or self._wrong(field, given) or _cure_of_list(field, given, is_text=is_text)
+        cure = cure or self._wrong(field, given)
+        if (
+            not cure
+            and isinstance(given, list | tuple)
+            and ".join(" in (text := _text_of(field, given, is_text=is_text))
+        ):
+            cure = f"; write {field}={text}"
         form = table()["forms"].get(field if field in self.names else head, "") if is_of_form else ""
         if form.startswith(f"{head}=") and is_place:
             form = self._with(head, re.split(r", (?=in|one)", form)[0].partition("=")[2])
@@ -175,7 +195,7 @@ class _Call:
         """Return the end of the message on what was *given* for *field*, if the table has its kind; else ''."""
         if (at := re.fullmatch(r"(\w+)\[(\d+)\]", field)) and isinstance(self.given.get(at[1]), list | tuple):
             given = self.given[at[1]][int(at[2])]
-        source = source_of("", given)
+        source = source_of("", given, is_made=True)
         for pattern, line in table()["wrong"].items():
             if found := re.fullmatch(pattern, f"{self.owner}.{field}={kind_of(given) if source == '...' else source}"):
                 return f"; {found.expand(line)}"
@@ -201,7 +221,7 @@ class _Call:
         """Raise the error for all arguments that do not fit, with one line in which each of them has its place."""
         takes = self.names or self.positional_only or [n for n in self.unknown if self._note(n, forms_of(n))]
         if not self.unknown or not takes:
-            raise CallError(self.owner, f"{self._misfit()}; write {self._example()}")
+            raise CallError(self.owner, self.checked(f"{self._misfit()}; write {self._example()}"))
         cures: dict[str, str] = {}
         words: dict[str, str] = {}
         for name in self.unknown:
@@ -219,7 +239,7 @@ class _Call:
             else:
                 cures[name] = self._elsewhere(name, term) or self._unknown(name)
         names = [name for name in self.unknown if words.get(name) != name] or self.unknown
-        raise CallError(names[0], sound(self._together(names, cures, words)))
+        raise CallError(names[0], self._together(names, cures, words))
 
     def _nothing(self, name: str, *, asks_nothing: bool) -> str:
         is_known = self._note(name, forms_of(name)) or self._elsewhere(name, term_of(name) or name)
@@ -245,28 +265,50 @@ class _Call:
     def _together(self, names: Sequence[str], cures: Mapping[str, str], words: Mapping[str, str]) -> str:
         """Return the message on the arguments with these *names*, with one line that has all *cures* of this call."""
         taken = {name: value for name, value in self.given.items() if name not in self.unknown}
+        also = {n: value for n in cures if not isinstance(value := self.meant.get(n, self.named[n]), bool)}
+        kept = {**also}  # by the line of this call
         clashes = {name for name, word in words.items() if word in taken}
         self.named = {words.get(n, n): v for n, v in self.named.items() if n not in cures and n not in clashes}
         self.given = {**dict(zip(self.places, self.args, strict=False)), **self.named}
         self.missing = [name for name in self.missing if name not in self.given]
-        line, is_changed, said, apart = self._example(), bool(words), list[str](), list[str]()
+        line, is_changed = self._example(), bool(words)
+        said, apart, without = list[str](), list[str](), list[str]()
         for name in names:
             reason, code, *_ = [*re.split("[;,] write ", cures.get(name, ""), maxsplit=1), ""]
-            merged = merge(line, code, self.alike, self.places) if code and "; " not in code else ""
+            merged, is_one = "", bool(code) and "; " not in code
+            if is_one and name in also and _lost_in({name: also[name]}, code):
+                cures = {**cures, name: f"{reason}, such as {code}"}
+            elif is_one:
+                merged = merge(line, code, self.alike, self.places or ["judges"] * (self.owner == "Panel"))
             line = merged or line
             if word := words.get(name):
                 is_same = f"{self.called}() takes it without its name" if word == name else ""
                 reason = is_same or f"{self.called}() has no such option; did you mean {word!r}?"
                 reason += f" {word!r} is given already; leave {name!r} out" if name in clashes else ""
+            is_idle = reason.endswith("leave it out")
+            if name in cures and not merged:
+                kept.pop(name, None)
+                without += [] if is_idle else [repr(name)]
+            is_changed |= bool(merged or word or is_idle or (self.positional_only and not code))
             is_apart = bool(code) and not merged
-            is_changed |= bool(merged or word or reason.endswith("leave it out"))
-            (apart if is_apart else said).append(f"{name}: {cures[name] if is_apart else reason}")
+            (apart if is_apart else said).append(f"{name}: {self.completed(cures[name]) if is_apart else reason}")
         problem = self._refusal(self.given) if is_changed else None
         tried = [f"{kind}({n}={source_of(n, v)})" for n, v in self.named.items() if (kind := table()["tried"].get(n))]
         refused = self.with_cures(problem) if isinstance(problem, DefinitionError) else "".join(map(problem_in, tried))
-        whole = [str(refused) or f"write {line}"] if is_changed else []
-        text = "; ".join([*said, *whole, *apart]).removeprefix(f"{names[0]}: ")
+        left = f"without {' and '.join(without)}, " if without else ""
+        whole = (str(refused) or self.checked(f"; {left}write {line}", kept)[2:]) if is_changed else ""
+        lines = ["" if whole.startswith("such as") else whole, *(self.checked(each, also) for each in apart)]
+        text = "; ".join(filter(None, [*said, *lines])).removeprefix(f"{names[0]}: ")
         return re.sub("(?<=[?.]); write", " Write", text).replace("?; ", "? ")
+
+    def completed(self, cure: str) -> str:
+        """Return *cure*, with a line of another call, with what was typed for arguments that both calls have."""
+        for name in self.given.keys() & self.names:
+            before, line = cure.rpartition("write ")[::2]
+            more = merge(line, f"{name}={source_of(name, self.given[name], name)}", "", ())
+            if more and _lost_in({name: self.given[name]}, line) and sound(f"; write {more}"):
+                cure = f"{before}write {more}"
+        return cure
 
     def _note(self, name: str, forms: Sequence[str]) -> str:
         """Return what the table says of an argument with one of these *forms*; '' if it says nothing."""
@@ -279,30 +321,32 @@ class _Call:
 
     def _elsewhere(self, typed: str, name: str) -> str:
         """Return the end of the message on *name*, which was *typed*, an argument of another call; '' if of none."""
-        refused = ""
         for kind, words in cures_in("elsewhere", self.owner, *self.sections) if name else ():
             names = [*_parameters(getattr(import_module("rubric"), kind).__init__)]
             if field := name if name in names else argument_for(kind, name, {*names} - _OWN):
-                cure = self._filled(" ".join(words), typed, field, field)
-                if "; write " in cure:
-                    return cure
-                refused = refused or cure
-        return refused
+                return self._filled(" ".join(words), typed, field, field)
+        return ""
 
     def _filled(self, line: str, typed: str, field: str, name: str) -> str:
         """Return *line* with the value that was *typed*, or what it was meant as; or else why it would be refused."""
-        known = {each: value for each, value in self.given.items() if each not in self.unknown}
+        words = {each: self._word(each) if each in self.unknown else each for each in self.given if each != typed}
+        known = {word: self.given[each] for each, word in words.items() if word}
         refused = ""
         if isinstance(self.named[typed], Mapping):  # which is what the line would make of it
             line = line.replace("{'{name}': {value}}", "{value}")
-        for value in (self.named[typed], *conversions(field, self.named[typed]), *_form_of(field)):
+        anew = {name: head for name, head in table()["anew"].items() if head in line and name in self.given}
+        for each, head in anew.items():
+            if head.startswith(f"{type(self.given[each]).__name__}("):
+                line = line.replace(head, f"attrs.evolve({each}, ")
+        for value in (self.named[typed], *conversions(field, self.named[typed])):
             cure = self._as_typed(line.replace("{name}", name).replace("{value}", source_of(name, value)))
             is_own = field in self.names and f"{field}={{value}}" in line
             own = self._refusal(known | {field: value}) if is_own else None
-            problem = str(own or "") or problem_in(cure.partition("; write ")[2], **{variable_of(value): value})
-            if not problem:  # where no value was meant, it is told why the one that was typed is refused
-                is_another = value in _form_of(field) and value is not self.named[typed]
-                return f"{refused}; write {cure.partition('; write ')[2]}" if is_another else cure
+            ours = {variable_of(value): value} | {each: self.given[each] for each in anew}
+            problem = str(own or "") or problem_in(cure.partition("; write ")[2], **ours)
+            if not problem:
+                self.meant[typed] = value
+                return cure
             refused = refused or f"{line.partition(';')[0]}; {problem.partition('; write')[0]}"
         return refused
 
@@ -316,8 +360,7 @@ class _Call:
         what_for = table()["meanings"]
         allowed = [name for name in self.names if name not in self.positional_only]
         said = ", ".join(f"{name} ({what_for[name]})" if name in what_for else name for name in allowed)
-        said = f"{self.called}() has no such option{said and f'; allowed: {said}'}"
-        return f"{said}; write {self._example()}" if self.positional_only else said
+        return f"{self.called}() has no such option{said and f'; allowed: {said}'}"
 
     def _word(self, name: str) -> str:
         names = [*self.names, *(n for n in self.positional_only if n not in self.names)]
@@ -327,9 +370,10 @@ class _Call:
         """Return *line*, a cure, with the short values that were typed in the places of those of the table."""
         for name, placeholders in table()["placeholders"].items():
             typed = self.given.get(name)
+            if name == "model" and isinstance(provider := self.named.get("provider"), str):
+                typed = f"{provider}/{typed}"
             texts = typed if isinstance(typed, list) and name != "judge" else [typed]
             is_plain = all(isinstance(text, str) for text in texts)
-            is_plain &= name != "model" or "/" in str(typed) or " via=" in line
             if is_plain and typed and len(source := source_of(name, typed, "...")) <= SHORT and source != "...":
                 for placeholder in placeholders:
                     line = line.replace(placeholder, source)
@@ -390,27 +434,34 @@ class _Call:
         return None
 
 
-def _form_of(field: str) -> list[object]:
-    """Return a value that a *field* takes, from the table, in a list; an empty list if it has none alone."""
-    name, _, code = table()["forms"].get(field, "").partition(", in ")[0].partition("=")
-    return [ast.literal_eval(code)] if name == field and "(" not in code and ", one" not in code else []
+def _lost_in(typed: Mapping[str, Any], code: str) -> list[str]:
+    """Return which of the arguments *typed* the line *code* has neither as they are, or were meant, nor by name."""
+    bare = re.sub(r"'[^']*'|\"[^\"]*\"", "''", code)
+    names = {*re.findall(r"(?<![.\w])[a-z]\w*(?![\w(]|=[^=])", bare)}
+
+    def has(value: Any) -> bool:
+        if isinstance(value, Mapping | list | tuple):
+            return all(map(has, value.values() if isinstance(value, Mapping) else value))
+        plain = os.fspath(value) if isinstance(value, os.PathLike) else value
+        if value is None or (isinstance(plain, str) and len(plain) > 3 and plain in code):  # noqa: PLR2004 - of a name
+            return True
+        return (
+            variable_of(value) in names or re.search(rf"(?<![\w.]){re.escape(repr(plain))}(?![\w.])", code) is not None
+        )
+
+    def is_lost(name: str, value: Any) -> bool:
+        if (name in names and not (isinstance(value, str) and len(value) <= SHORT)) or (
+            is_secret(name) and "..." in code
+        ):
+            return False
+        return not any(map(has, (value, *conversions(name, value), *conversions(term_of(name), value))))
+
+    return [name for name, value in typed.items() if is_lost(name, value)]
 
 
 def _with_cure(message: str, cure: str) -> str:
     """Return *message* with *cure*, in the place of the form that it ends with, if it does."""
     return f"{message.partition('; write')[0] if '; write' in cure else message}{cure}"
-
-
-def _cure_of_list(field: str, value: object, *, is_text: bool) -> str:
-    """Return the end of the message on a list that is the *value* of a *field* which holds one text."""
-    if not isinstance(value, list | tuple) or not (is_text or field in _ONE_TEXT):
-        return ""
-    if any(isinstance(each, Mapping) for each in value):
-        is_chat = field in {"output", "input", "context"}
-        return "; a chat is one candidate: write grade({'messages': messages}, rubric, judge)" if is_chat else ""
-    if is_text and not all(isinstance(each, str) for each in value):
-        return ""
-    return f"; write {field}={_text_of(field, value, is_text=is_text)}"
 
 
 def _text_of(name: str, value: object, *, is_text: bool = False) -> str:
@@ -429,15 +480,12 @@ def order_error(
     function: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str, Any], error: DefinitionError
 ) -> CallError | None:
     """Return the error for *args* in a wrong order, or of a wrong kind, which *error* does not tell; else None."""
-    more = table()["checked"].get(function.__name__)
-    if more is not None and "Check" in {kind.__name__ for kind in type(args[1]).__mro__}:
-        line = f"rubric.checks({args[1]!r}{more})"
-        return CallError("text", f"a check is decided by code, and no judge is asked its text; write {line}")
     parameters = inspect.signature(function).parameters
     names = [*parameters]
-    cure = _call_of(function, args, named).cure_of(error) if ", got " in error.message else ""
+    call = _call_of(function, args, named)
+    cure = call.completed(call.cure_of(error)) if ", got " in error.message else ""
     if cure and cure not in error.message:
-        return CallError(error.field, sound(_with_cure(error.message, cure)))
+        return CallError(error.field, call.checked(_with_cure(error.message, cure), {error.field: None}))
     if " comes first" in error.message and names[0].startswith("candidate"):
         return None
     for name, value in zip(names, args, strict=False):
@@ -465,4 +513,4 @@ def _refuse_shape(call: _Call) -> None:
             parts |= {"first": sources[0][:-1], "last": sources[-1][1:]}
             field, _, message = said.partition(": ")
             named = {name: source_of(name, value) for name, value in call.named.items()}
-            raise CallError(field, message.format(*sources, **named | parts))
+            raise CallError(field, call.checked(message.format(*sources, **named | parts)))

@@ -187,6 +187,7 @@ def test_no_attribute_that_there_is_counts_as_a_guess(kind: str) -> None:
 NOTES = [(owner, cure) for owners, cures in TABLE["notes"].items() for owner in owners.split() for cure in cures]
 EXAMPLES = TABLE["examples"]
 TYPED = {
+    "voting": "'median'", "aggregate": "'median'",
     "n": "3", "on": "'each turn'", "system_prompt": "'Be strict.'", "prompt": "'Why?'", "index": "'text'", "api_base": "'http://localhost:8000/v1'", "base_url": "'http://localhost:8000/v1'", "messages": "[]",
     "token_limit": "50_000", "any_of": "['Friday']", "all_of": "['Friday']", "case_insensitive": "True", "temperature": "0", "threshold": "0.5", "timeout": "30", "retries": "3", "tpm": "90_000", "description": "'Be strict.'",
 }  # fmt: skip
@@ -204,7 +205,8 @@ def test_what_is_proposed_for_an_argument_runs(owner: str, cure: str) -> None:
         if re.match(r"\w+=", line):
             of = {"run": "arun", "criterion": "Criterion", "adapter": "grade"}.get(owner, owner)
             example = EXAMPLES[of].split(", or ")[0].replace(", points=1", "").replace(", weight=2", "")
-            line = f"{example[:-1]}, {line})"  # noqa: PLW2901 - the argument in its call
+            is_given = line.startswith("rubric=")
+            line = example.replace("rubric", line[7:]) if is_given else f"{example[:-1]}, {line})"  # noqa: PLW2901 - the argument in its call
             if "target=" in line:
                 line = line.replace("target=5", "target=lambda case: 'Thanks.'")  # noqa: PLW2901 - what answers
         if "openai" in line and line.startswith(("grade", "await")):

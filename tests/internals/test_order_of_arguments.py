@@ -63,8 +63,8 @@ def test_a_rubric_that_names_a_column_is_refused(rubric: str | list[str]) -> Non
         (lambda: GRADES.sort(by="score"), "write grades.sort('score')"),  # type: ignore[call-arg]
         (lambda: GRADES.worst(n=5), "Write grades.worst(5)"),  # type: ignore[call-arg]
         (lambda: GRADES.filter("score > 0.5"), "lambda g: g.score > 0.5"),  # type: ignore[arg-type]
-        (lambda: Suite("s", []).run(limit=1), "write suite.only('refund')"),  # type: ignore[call-arg]
-        (lambda: grade("Thanks", POLITE, YES, temperature=0), "Judge('openai/gpt-5', temperature=0)"),  # type: ignore[call-arg]
+        (lambda: Suite("s", []).run(limit=1), "such as suite.only('refund')"),  # type: ignore[call-arg]
+        (lambda: grade("Thanks", POLITE, YES, temperature=0), "attrs.evolve(judge, temperature=0)"),  # type: ignore[call-arg]
         (lambda: grade(outputs="Thanks", judge=YES), "Write grade(candidate='Thanks', judge=judge, rubric=rubric)"),  # type: ignore[call-arg]
         (lambda: grade_many(TEXTS, ["a", "b", "c"], YES), "Rubric('reply', ['Is polite', 'Is clear'])"),
         (lambda: Labels([True, False]), "dict(enumerate(values))"),  # type: ignore[list-item]

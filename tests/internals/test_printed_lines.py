@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import re
-import tomllib
 from collections.abc import Callable
-from importlib import resources
+from contextlib import suppress
+from random import Random
 from typing import Any
 
 import pytest
@@ -16,9 +15,9 @@ from hypothesis import strategies as st
 import rubric
 from rubric import CallError, Candidate, DefinitionError, Judge, Rubric, grade_many
 from rubric.internals.cure_lines import sound
-from rubric.trust import agreement, compare, estimate
+from rubric.trust import Labels, agreement, compare, estimate
+from tests.wrong_calls import WORDS, lines_in, lost_values, public_calls, wrong_call
 
-TABLE = tomllib.loads(resources.files("rubric.internals").joinpath("guesses.toml").read_text("utf-8"))
 R = Rubric("reply").expects("Thanks the customer", id="thanks")
 GRADES = grade_many([Candidate("We thank you."), Candidate("No.")], R, "offline").collect()
 NAMES: dict[str, Any] = {name: getattr(rubric, name) for name in rubric.__all__} | {
@@ -48,26 +47,10 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "worst": (GRADES.worst, ()),
     "sort": (GRADES.sort, ("score",)),
 }
-WORDS = sorted(
-    {
-        word
-        for part in ("arguments", "notes")
-        for cures in TABLE[part].values()
-        for words in cures.values()
-        for word in words.split()
-        if word.isidentifier()
-    }
-    | {word for words in TABLE["terms"].values() for word in words.split() if word.isidentifier()}
-)
 VALUES: list[Any] = [
     None, True, False, 0, 3, 0.5, -1, "3", "80%", "high", "1-5", "2 min", "", [], ["a", "b"], [("a", 1)], [1, 2, 3],
     {"a": 1}, {"a": "x"}, (1, 5), "majority", "offline", R, GRADES,
 ]  # fmt: skip
-
-
-def lines_in(said: str) -> list[str]:
-    """Return what *said*, a message, proposes as code: what follows each `write`, if that is a call of a name."""
-    return list(re.findall(r"[Ww]rite ((?:await )?[A-Za-z_.]+\(.*?\)[\w.()]*)(?=; |$|, or )", said))
 
 
 @settings(max_examples=150, deadline=None)
@@ -82,11 +65,46 @@ def test_a_line_that_is_printed_fits_what_it_calls(call: str, named: dict[str, A
         function(*args, **named)
     except (CallError, DefinitionError) as error:
         for line in lines_in(str(error)):
-            compile(line.removeprefix("await "), "cure", "eval")
+            compile(line.removeprefix("await "), "cure", "exec")
             name = line.removeprefix("await ").partition("(")[0]
             if name in NAMES and inspect.isclass(NAMES[name]) and "..." not in line and "open" not in line:
                 eval(line, dict(NAMES))  # noqa: S307 - a value of ours is made: that sends and changes nothing
             assert sound(f"; write {line}") == f"; write {line}"
+
+
+OURS: dict[str, Any] = {
+    "rubric": R, "judge": Judge("offline"), "candidate": Candidate("Thanks."), "grades": GRADES, "new": GRADES,
+    "old": GRADES, "labels": Labels({0: True, 1: False}), "others": Labels({0: True, 1: False}),
+    "suite": rubric.Suite("s", [rubric.Case("refund", R, output="Thanks.")]),
+}  # fmt: skip
+PUBLIC = public_calls(
+    {type(each): each for each in (*OURS.values(), GRADES[0], R[0], rubric.Jury("offline", 3), OURS["suite"].cases[0])}
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.sampled_from(sorted(PUBLIC)), st.randoms(use_true_random=False))
+def test_a_line_has_everything_that_was_typed(name: str, random: Random) -> None:
+    """Whatever is called with one or two mistakes: a line has each value, or the message says which it leaves out."""
+    called, function = PUBLIC[name]
+    args, named = wrong_call(name, function, OURS, random)
+    parameters = inspect.signature(function).parameters
+    places = [n for n, p in parameters.items() if p.kind <= p.POSITIONAL_OR_KEYWORD and n not in ("self", "cls")]
+    takes_any = {p.kind for p in parameters.values()} & {inspect.Parameter.VAR_KEYWORD}
+    fits = named.keys() <= parameters.keys() or takes_any
+    if fits and len(args) <= len(places):
+        return  # it may run
+    said = ""
+    with suppress(ValueError, KeyError, IndexError, AttributeError, TypeError):  # of a value that fits nothing
+        try:
+            answer = called(*args, **named)
+            if inspect.iscoroutine(answer):
+                answer.close()
+        except (CallError, DefinitionError) as error:
+            said = str(error)
+    assert lost_values(said, args, named, places) == []
+    for line in lines_in(said):
+        assert sound(f"; write {line}") == f"; write {line}"
 
 
 @pytest.mark.parametrize(
