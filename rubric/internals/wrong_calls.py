@@ -110,8 +110,9 @@ class _Call:
         self.places = [n for n, (kind, _) in parts.items() if kind <= of.POSITIONAL_OR_KEYWORD]
         self.positional_only = [n for n, (kind, _) in parts.items() if kind is of.POSITIONAL_ONLY]
         self.is_variadic = any(kind is of.VAR_POSITIONAL for kind, _ in parts.values())
-        many = (of.VAR_POSITIONAL, of.VAR_KEYWORD)
-        lacking = [n for n, (kind, is_due) in parts.items() if is_due and kind not in many]
+        lacking = [
+            n for n, (kind, is_due) in parts.items() if is_due and kind not in (of.VAR_POSITIONAL, of.VAR_KEYWORD)
+        ]
         self.required = [name for name in lacking if name not in self.positional_only]
         self.unknown = [name for name in self.named if name not in self.names]
         self.given = {**dict(zip(self.places, self.args, strict=False)), **self.named}
@@ -198,7 +199,7 @@ class _Call:
         source = source_of("", given, is_made=True)
         for pattern, line in table()["wrong"].items():
             if found := re.fullmatch(pattern, f"{self.owner}.{field}={kind_of(given) if source == '...' else source}"):
-                return f"; {found.expand(line)}"
+                return f"; {self._as_typed(found.expand(line))}"
         return ""
 
     def _meant(self, field: str, error: DefinitionError) -> str:
@@ -461,7 +462,8 @@ def _lost_in(typed: Mapping[str, Any], code: str) -> list[str]:
 
 def _with_cure(message: str, cure: str) -> str:
     """Return *message* with *cure*, in the place of the form that it ends with, if it does."""
-    return f"{message.partition('; write')[0] if '; write' in cure else message}{cure}"
+    before = cure.partition("write ")[0].rstrip("; ") or "; write"
+    return f"{message.partition(before)[0] if ' write ' in cure else message}{cure}"
 
 
 def _text_of(name: str, value: object, *, is_text: bool = False) -> str:

@@ -115,7 +115,7 @@ SAYS = [
     ("Judge('openai/m', base_url='http://x')", "Judge('openai/m', via='http://x')"),
     ("Criterion('Is polite', description='x')", "Criterion('x', id='Is polite')"),
     ("Criterion('polite', 'Is polite')", "Criterion('Is polite', id='polite')"),
-    ("Criterion('a', weight=-1)", "rubric.penalizes(text, points=1)"),
+    ("Criterion('a', weight=-1)", "write rubric.penalizes('a', points=1)"),
     ("Criterion('a', points=2)", "weight=2"),
     ("Criterion('a', threshold=0.5)", "Criterion('a', min_score=0.5)"),
     ("Criterion(['a', 'b'])", "rubric.adding('a', 'b')"),
