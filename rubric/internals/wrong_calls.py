@@ -110,9 +110,8 @@ class _Call:
         self.places = [n for n, (kind, _) in parts.items() if kind <= of.POSITIONAL_OR_KEYWORD]
         self.positional_only = [n for n, (kind, _) in parts.items() if kind is of.POSITIONAL_ONLY]
         self.is_variadic = any(kind is of.VAR_POSITIONAL for kind, _ in parts.values())
-        lacking = [
-            n for n, (kind, is_due) in parts.items() if is_due and kind not in (of.VAR_POSITIONAL, of.VAR_KEYWORD)
-        ]
+        many = (of.VAR_POSITIONAL, of.VAR_KEYWORD)
+        lacking = [n for n, (kind, is_due) in parts.items() if is_due and kind not in many]
         self.required = [name for name in lacking if name not in self.positional_only]
         self.unknown = [name for name in self.named if name not in self.names]
         self.given = {**dict(zip(self.places, self.args, strict=False)), **self.named}
@@ -138,13 +137,9 @@ class _Call:
 
     def checked(self, said: str, also: Mapping[str, Any] | None = None) -> str:
         """Return *said* without the lines that fit nothing, or lack what was typed: the arguments, and *also* these."""
+        told = {n: v for n, v in {**self.given, **(also or {})}.items() if f"got {as_found(v)}" not in said}
         more = {f"+{place}": value for place, value in enumerate(self.args[len(self.places) :])}
-        typed = {
-            n: v
-            for n, v in {**self.given, **more, **(also or {})}.items()
-            if n[0] == "+" or f"got {as_found(v)}" not in said
-        }
-        return sound(said, partial(_lost_in, typed))
+        return sound(said, partial(_lost_in, told | more))
 
     def cure_of(self, error: DefinitionError) -> str:
         """Return the end of the message of *error*: the value that was meant, or the form of one that works."""
