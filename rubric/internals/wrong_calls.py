@@ -446,9 +446,8 @@ def _lost_in(typed: Mapping[str, Any], code: str) -> list[str]:
         )
 
     def is_lost(name: str, value: Any) -> bool:
-        if (name in names and not (isinstance(value, str) and len(value) <= SHORT)) or (
-            is_secret(name) and "..." in code
-        ):
+        is_short = isinstance(value, str) and len(value) <= SHORT  # and so written out
+        if (name in names and not is_short) or ("..." in code and (is_secret(name) or not is_short)):
             return False
         return not any(map(has, (value, *conversions(name, value), *conversions(term_of(name), value))))
 
