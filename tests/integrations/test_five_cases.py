@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from rubric import Budget, DefinitionError, UngradedError
 from tests.harnesses import BAD, DOWN, GOOD, ODD, POLITE, REFUSED, harness, judging_at
+from tests.places import ROOT
 from tests.servers import prompt_of
 
 if TYPE_CHECKING:
@@ -199,6 +201,66 @@ def trl(judge: Any, options: dict[str, Any]) -> Ways:
     return scored, None
 
 
+def recipe(name: str) -> dict[str, Any]:
+    """Return what the blocks of the page *name* define."""
+    page = (ROOT / "docs" / "integrations" / f"{name}.md").read_text("utf-8")
+    names: dict[str, Any] = {}
+    exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), names)  # noqa: S102 - ours
+    return names
+
+
+def langfuse(judge: Any, options: dict[str, Any]) -> Ways:
+    """The evaluator of the recipe, in an experiment."""
+    names = recipe("langfuse")
+    names["grader"] = names["Grader"](POLITE, judge, options, candidate=names["default_candidate"])
+
+    def scored(text: str) -> Scored:
+        found = names["Langfuse"](tracing_enabled=False).run_experiment(
+            name="replies", data=[{"input": "When?"}], task=lambda **_: text, evaluators=[names["polite"]]
+        )
+        said = {each.name: each for each in found.item_results[0].evaluations}
+        return said["polite"].value if "polite" in said else None, said["polite.verdict"].comment
+
+    return scored, None
+
+
+def opik(judge: Any, options: dict[str, Any]) -> Ways:
+    """The metric of the recipe, by both of its ways."""
+    metric = recipe("opik")["RubricMetric"](POLITE, judge, **options)
+
+    def read(said: Any) -> Scored:
+        return None if said.scoring_failed else said.value, said.reason
+
+    return lambda text: read(metric.score(text)), lambda text: read(asyncio.run(metric.ascore(text)))
+
+
+def adk(judge: Any, options: dict[str, Any]) -> Ways:
+    """The evaluator of the recipe, on an invocation, which has no place for a reason."""
+    names = recipe("adk")
+    evaluator, types = names["RubricEvaluator"](POLITE, judge, **options), names["types"]
+
+    def scored(text: str) -> Scored:
+        said = types.Content(role="model", parts=[types.Part(text=text)])
+        asked = types.Content(role="user", parts=[types.Part(text="When?")])
+        turn = names["Invocation"](user_content=asked, final_response=said)
+        (row,) = asyncio.run(evaluator.evaluate_invocations([turn])).per_invocation_results
+        return row.score, "ungraded" if row.eval_status.name == "NOT_EVALUATED" else ""
+
+    return scored, None
+
+
+def evaluate(judge: Any, options: dict[str, Any]) -> Ways:
+    """The metric of the recipe, on one row, which has no place for a reason."""
+    metric = recipe("evaluate")["RubricScore"]()
+    metric.rubric, metric.judge, metric.options = POLITE, judge, options
+
+    def scored(text: str) -> Scored:
+        found = metric.compute(predictions=[text], references=["Friday"])
+        return found["polite"], "ungraded" if found["ungraded"] else ""
+
+    return scored, None
+
+
 HARNESSES = {
     braintrust: "autoevals",
     deepeval: "deepeval",
@@ -212,6 +274,10 @@ HARNESSES = {
     datasets: "datasets",
     lm_eval: "lm_eval",
     trl: "",
+    langfuse: "langfuse",
+    opik: "opik",
+    adk: "google.adk",
+    evaluate: "evaluate",
 }
 """The ways of a harness, and the module without which they cannot be run; Inspect has tests of its own."""
 
@@ -256,7 +322,13 @@ def test_a_budget_holds_and_an_unknown_option_is_an_error_at_once(ways: Callable
             assert score(GOOD)[0] is None
             assert not endpoint.requests
         with pytest.raises((DefinitionError, TypeError), match="stroe"):
-            ways(judge, {"stroe": "x.db"})
+            _try(ways, judge, {"stroe": "x.db"})
+
+
+def _try(ways: Callable[..., Ways], judge: Any, options: dict[str, Any]) -> None:
+    score = ways(judge, options)[0]
+    if ways is evaluate and score is not None:  # whose options are read with the first rows
+        score(GOOD)
 
 
 PRIVATE = {
