@@ -207,9 +207,8 @@ class Comparison(Presented, Listed[Change]):
     @property
     def broken(self) -> tuple[Change, ...]:
         """The cases that passed and now fail."""
-        return tuple(
-            c for c in self.changes if self._counts_as(c.before) == "pass" and self._counts_as(c.after) == "fail"
-        )
+        side = self._counts_as
+        return tuple(c for c in self.changes if side(c.before) == "pass" and side(c.after) == "fail")
 
     @property
     def lost(self) -> tuple[Change, ...]:
@@ -272,7 +271,8 @@ class Comparison(Presented, Listed[Change]):
     @property
     def sentence(self) -> str:
         """A description of what changed."""
-        return f"{'No worse' if self.passed else 'Worse'} than the baseline: {self._summary()}."
+        passed = "No drop beyond what is allowed" if self.counts["worse"] else "No worse than the baseline"
+        return f"{passed if self.passed else 'Worse than the baseline'}: {self._summary()}."
 
     def _summary(self) -> str:
         counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items() if count)

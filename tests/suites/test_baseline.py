@@ -150,7 +150,7 @@ def test_a_drop_beyond_the_scale_is_refused() -> None:
 def test_a_comparison_shows_itself() -> None:
     """In a line, as a table of what changed, and as plain data."""
     found = Report("s", (evolve(FAILED, score=0.5, entries=()),)).against(Report("s", (FAILED, row("gone", 0.8))))
-    assert repr(found) == "<Comparison: No worse than the baseline: 1 worse, 1 gone, mean -0.120.>"
+    assert repr(found) == "<Comparison: No drop beyond what is allowed: 1 worse, 1 gone, mean -0.120.>"
     assert "| late | worse | failed 0.620 | failed 0.500 | -0.120 |" in found._repr_markdown_()
     data = json.loads(json.dumps(found.to_dict()))
     assert data["changes"][0]["delta"] == pytest.approx(-0.12)
