@@ -51,7 +51,7 @@ def _merged_map(node: CommentedMap, old: dict[str, Any], new: dict[str, Any], pa
         del node[key]
     for key, value in new.items():
         if key not in old or old[key] != value:
-            rivals = [rival for keys in ONE_OF if key in keys for rival in keys if rival != key and rival in node]
+            rivals = [rival for keys in ONE_OF if key in keys for rival in keys if rival in node and rival not in new]
             for rival in rivals:
                 del node[rival]
             node[key] = _merge(node.get(key), old.get(key), value, (*path, key))

@@ -12,7 +12,7 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import When
+from rubric import DecisionTree, When
 from rubric.errors import DumpError, LoadError
 from rubric.formats.rubrics import dump, dumps, load, loads
 from rubric.values.rubrics import Rubric
@@ -297,6 +297,14 @@ def test_a_text_with_a_comment_beside_it_becomes_a_mapping_with_the_comment(chan
     assert (after[:4], after[5:]) == (before[:4], before[5:])
     assert after[4].startswith("  - {")
     assert after[4].endswith("} # first")
+
+
+def test_a_criterion_with_a_text_may_become_a_tree_with_that_text(tmp_path: Path) -> None:
+    """The text is not taken for a rival of the tree, and the comments of the file stay."""
+    old = loads(COMMENTED)
+    last = evolve(old.criteria[-1], answer=DecisionTree("Is it so?", yes=1, no=0))
+    after = edited(COMMENTED, evolve(old, criteria=[*old.criteria[:-1], last]), tmp_path)
+    assert after.startswith(COMMENTED.partition("  - text: d")[0])
 
 
 @examples(100)
