@@ -164,9 +164,11 @@ class Columns:
             line = ", ".join(f"{name!r}: row[{column!r}]" for name, column in taken.items())
             return Wording(f"{', '.join(map(repr, unused))} {said} not used; write {{{line}}} for such a row")
         lacking = "" if {"output", "messages"} & {*there, *cure} else "; name the column of the output too"
-        fields = f"say which field {'it is' if single else 'each is'}, or None to pass it over, such as "
-        why = f"{', '.join(map(repr, unused))} {said} not used; {fields}"
-        return Wording(Wording(why, columns=cure), f"{lacking} (there are: {', '.join(there)})")
+        why = (
+            f"{', '.join(map(repr, unused))} {said} not used; say which field {'it' if single else 'each'} is, such as "
+        )
+        passed = Wording(Wording(why, columns=cure), ", or pass it over: ", columns=dict.fromkeys([*unused][:1]))
+        return Wording(passed, f"{lacking} (there are: {', '.join(there)})")
 
     def _likely_columns(self, names: Iterable[object]) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yield the columns that look like a field and are neither used nor ignored, with the fields they may be."""

@@ -32,7 +32,8 @@ def merge(line: str, code: str, alike: str, places: Sequence[str]) -> str:
 
     *places* are arguments without names; what is around a call, as `print(...)`, stays. '' if both change one argument.
     """
-    outer, call = _call_in(line, "")
+    outer, call = _call_in(line, alike, f"a{alike}")  # within print(...), say
+    outer, call = (outer, call) if call else _call_in(line, "")
     name = ast.unparse(call.func) if call else ""
     code = f"{_ARGUMENT}({code})" if re.match(r"\w+ ?=(?!=)", code) else code
     around, change = _call_in(code, _ARGUMENT, alike, name, name.rpartition(".")[2])

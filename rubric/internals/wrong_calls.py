@@ -288,6 +288,7 @@ class _Call:
             is_changed |= bool(merged or word or is_idle or (self.positional_only and not code))
             is_apart = bool(code) and not merged
             (apart if is_apart else said).append(f"{name}: {self.completed(cures[name]) if is_apart else reason}")
+        is_changed &= not (without and self.missing)  # else an example would stand for what is left out
         problem = self._refusal(self.given) if is_changed else None
         tried = [f"{kind}({n}={source_of(n, v)})" for n, v in self.named.items() if (kind := table()["tried"].get(n))]
         refused = self.with_cures(problem) if isinstance(problem, DefinitionError) else "".join(map(problem_in, tried))

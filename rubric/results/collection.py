@@ -116,7 +116,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         return Grades([*self, *others]) if isinstance(others, Grades) else NotImplemented
 
     def __call__(self, *_: object) -> NoReturn:
-        raise CallError("grades", "results are a value and not a call; leave the brackets out: grades.failed")
+        raise CallError("grades", "results are a value, not a call; leave the brackets out: grades.passed or .failed")
 
     def count(self, value: object) -> int:
         """Return how often *value* is among the results."""

@@ -404,7 +404,7 @@ def test_files_in_the_wrong_order_are_told_in_the_right_one(folder: Path, comman
 def test_a_reply_given_as_an_option_is_told_its_place(folder: Path) -> None:
     """`--output` may mean the reply or the file of results: both lines are named."""
     said = CliRunner().invoke(main, ["grade", str(folder / "polite.yaml"), "--output", "reply.txt"])
-    assert "write rubric grade rubric.yaml reply.txt; results of a suite go to a file with --out" in said.stderr
+    assert "such as rubric grade rubric.yaml reply.txt; results of a suite go to a file with --out" in said.stderr
 
 
 def test_an_unknown_option_is_answered_for_the_command_that_was_typed() -> None:
@@ -412,7 +412,7 @@ def test_an_unknown_option_is_answered_for_the_command_that_was_typed() -> None:
     said = CliRunner().invoke(main, ["agree", "results.jsonl", "labels.csv", "--rubric", "rubric.yaml"])
     assert "rubric grade" not in said.stderr
     said = CliRunner().invoke(main, ["plan", "reply.txt", "--rubric", "rubric.yaml"])
-    assert "write rubric plan rubric.yaml answer.txt" in said.stderr
+    assert "such as rubric plan rubric.yaml answer.txt" in said.stderr
 
 
 def test_results_are_not_written_into_a_file_called_minus(tmp_path: Path) -> None:

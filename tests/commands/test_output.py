@@ -234,7 +234,7 @@ def test_an_option_before_the_command_is_told_where_it_goes() -> None:
     assert "no such option --judge; it comes after a command: rubric grade ... --judge" in said
     for typed, cure in (
         ("grade r.yaml x.txt --temperature 0", "judge: {model: openai/gpt-5, temperature: ...}"),
-        ("agree results.jsonl --labels labels.csv", "write rubric agree results.jsonl labels.csv"),
+        ("agree results.jsonl --labels labels.csv", "such as rubric agree results.jsonl labels.csv"),
         ("grade-many r.yaml x.csv --limit 2", "head -n 20"),
     ):
         assert cure in run(*typed.split()).stderr
