@@ -106,7 +106,8 @@ DATA = {"Criterion": {"text": "Is warm"}, "Candidate": {"output": "Thanks."}}
 
 
 def lines_of(cure: str) -> Iterator[str]:
-    """Yield the code that *cure* has: all of it, or what follows each `write`."""
+    """Yield the code that *cure* has: all of it, or what follows each `write` or `such as`."""
+    cure = cure.replace(", such as ", ", write ")
     for part in re.split(r"(?:[.;,] |^)write |; ", cure)[1 if "write " in cure else 0 :]:
         code = part.partition(", from rubric")[0].strip().rstrip(".")
         if "(" in code or "=" in code or "[" in code or "." in code:
