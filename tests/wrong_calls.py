@@ -93,7 +93,7 @@ def wrong_call(
             word = random.choice([*words, f"{meant}{meant[-1]}", f"{meant}_value"])
             named = {word if each == meant else each: value for each, value in named.items()}
         elif mistake == "too many":
-            args.append(random.choice(["w-18", 0.9375, 18]))
+            args.append(random.choice(["another", 0.9375, 18]))
         elif word not in named:
             named[word] = random.choice([PLAIN.get(word, "w-17"), 0.71875, True, None])
     return args, named
