@@ -19,7 +19,7 @@ import asyncio
 import os
 import weakref
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, ExitStack, closing, nullcontext, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import partial
@@ -261,10 +261,13 @@ class OpenFile:
         shared: dict[tuple[int, str], SharedRequest] = {}
         if mode == "replay":
             return cls(path, Database(connect_to_read(path, patience), None, mode, in_doubt), None, shared)
-        connection = connect(path, patience)
-        database = Database(connect_beside(path), connection, mode, in_doubt)
-        with explain(path), transaction(connection):
-            database.begin()
+        with ExitStack() as opened:  # a damaged file fails late, and an open connection locks it on Windows
+            connection = opened.enter_context(closing(connect(path, patience)))
+            beside = opened.enter_context(closing(connect_beside(path)))
+            database = Database(beside, connection, mode, in_doubt)
+            with explain(path), transaction(connection):
+                database.begin()
+            opened.pop_all()
         return cls(path, database, WriterThread(path, database, lambda: bool(shared)), shared)
 
     def close(self) -> None:

@@ -183,7 +183,7 @@ with Store(f"{folder}/replies.db", in_doubt="hold") as store:
 
 
 def _calls(file: Path) -> list[str]:
-    with suppress(sqlite3.Error), sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True) as connection:
+    with suppress(sqlite3.Error), closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as connection:
         return [state for (state,) in connection.execute("SELECT state FROM calls")]
     return []
 
@@ -327,6 +327,10 @@ class Session:
         self.database = Database(connection, connection, "read-write", "hold")
         self.database.begin()
 
+    def close(self) -> None:
+        """Close the file."""
+        self.database.close()
+
     def claim(self, name: str) -> Claim:
         """Claim the request with *name*."""
         return self.database.claim(request(name), goes_on=False, leaves=False)
@@ -349,22 +353,22 @@ def number(claim: Claim) -> int:
 
 def test_an_answer_that_comes_late_is_never_kept_for_another_question(file: Path) -> None:
     """A call that was taken over, and given up, leaves no number to the next one."""
-    slow, quick = Session(file), Session(file)
-    call = number(slow.claim("first"))
-    slow.is_taken_for_gone()
-    quick.database.drop(number(quick.claim("first")))
-    quick.claim("second")
-    slow.database.finish(call, request("first"), Reply("of the first"), None)
-    assert isinstance(quick.database.look(request("second"), goes_on=False), Busy)
+    with closing(Session(file)) as slow, closing(Session(file)) as quick:
+        call = number(slow.claim("first"))
+        slow.is_taken_for_gone()
+        quick.database.drop(number(quick.claim("first")))
+        quick.claim("second")
+        slow.database.finish(call, request("first"), Reply("of the first"), None)
+        assert isinstance(quick.database.look(request("second"), goes_on=False), Busy)
 
 
 def test_a_call_that_was_taken_over_does_not_leave_twice(file: Path) -> None:
     """Who comes back to a call that another session has sent meanwhile is told, and sends nothing."""
-    slow, quick = Session(file), Session(file)
-    call = number(slow.claim("first"))
-    slow.is_taken_for_gone()
-    other = number(quick.claim("first"))
-    assert (quick.database.leave(other), slow.database.leave(call)) == (True, False)
+    with closing(Session(file)) as slow, closing(Session(file)) as quick:
+        call = number(slow.claim("first"))
+        slow.is_taken_for_gone()
+        other = number(quick.claim("first"))
+        assert (quick.database.leave(other), slow.database.leave(call)) == (True, False)
 
 
 def test_who_was_taken_for_gone_asks_the_store_again(file: Path) -> None:

@@ -247,13 +247,21 @@ def test_value_of_a_flaw_is_told_once() -> None:
     assert len(problems("criteria: [{text: a, weight: .inf, tags: !!set {a}}]")) == 2
 
 
+def _words_on(code: int) -> str:
+    """Return what this version of Python says of a character that there is not."""
+    with pytest.raises((OverflowError, ValueError)) as found:
+        chr(code)
+    return str(found.value)
+
+
 @each_row(
     ("text", "problem"),
     [
         ("[" * 900, "1:129: lists and mappings nest more than 128 deep; make it flatter"),
         (
             '{"text": ' + "[" * 5_000 + "]" * 5_000 + "}",
-            "1:1: lists and mappings nest more than 128 deep; make it flatter",
+            # From 3.12 on the parser reads on, so that the place is known.
+            f"1:{1 if sys.version_info < (3, 12) else 137}: lists and mappings nest more than 128 deep; make it flatter",
         ),
         (
             "criteria:\n" + "- {text: a}\n" * 6_000,
@@ -267,7 +275,7 @@ def test_value_of_a_flaw_is_told_once() -> None:
             "text: a\nthreshold: " + "9" * 401,
             "2:12: threshold: expected a number of at most 400 digits, got 401; quote it if it is text",
         ),
-        ('text: "\\UFFFFFFFF"', "1:1: this is not YAML: Python int too large to convert to C int"),
+        ('text: "\\UFFFFFFFF"', f"1:1: this is not YAML: {_words_on(0xFFFFFFFF)}"),
     ],
 )
 def test_limits(text: str, problem: str) -> None:

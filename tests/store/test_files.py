@@ -184,6 +184,17 @@ def test_a_file_that_stays_locked_is_told(file: Path) -> None:
         assert graded(store, Judge(model)).usage.calls == 1
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="Linux alone lists the files that are open")
+def test_a_file_that_cannot_be_opened_is_left_closed(file: Path) -> None:
+    """Its tables are damaged, which shows late; Windows could not remove a file that is still open."""
+    filled(file)
+    spoil(file, "DROP TABLE sessions")
+    with pytest.raises(StoreError):
+        Store(file)
+    opened = [one.readlink() for one in Path("/proc/self/fd").iterdir() if one.is_symlink()]
+    assert [one for one in opened if one.name.startswith(file.name)] == []
+
+
 def test_what_is_kept_is_served_while_the_file_is_locked(file: Path) -> None:
     """Reading waits for nobody."""
     filled(file)
