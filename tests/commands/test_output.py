@@ -70,6 +70,12 @@ TOLD = [
         "generate --outcome thanks --plan --writer x/y",
     ),
     ("outputs", f"{OPENED} --target offline", "--outputs FILE", f"{OPENED} --outputs replies.jsonl"),
+    (
+        "prices",
+        f"{MANY} --judge nobody/knows --max-cost 1",
+        "--price MODEL=IN,OUT",
+        f"{MANY} --judge nobody/knows --max-cost 1 --price nobody/knows=1,2",
+    ),
     ("calls", f"{MANY} --judge nobody/knows --max-cost 1", "--max-calls N", f"{MANY} {OFFLINE} --max-calls 1"),
     ("format", "validate hello.yaml", "--from", "validate hello.yaml --from promptfoo"),
     ("format", "validate two.yaml", "--from promptfoo or --from agentv-2", "validate two.yaml --from promptfoo"),
@@ -118,7 +124,7 @@ def test_a_cure_that_a_command_lacks_is_left_out() -> None:
             "grade", "open.yaml", "--judge", "nobody/knows", "--max-cost", "1", "--outputs", "replies.jsonl"
         ).stderr.split()
     )
-    assert "no budget can hold; leave it out" in said
+    assert "no budget can hold; give the price: --price MODEL=IN,OUT or leave out the cost" in said
 
 
 @pytest.mark.usefixtures("folder")
