@@ -123,7 +123,7 @@ def test_penalties_without_points_to_subtract_from_are_refused(rubric: Rubric, s
         (lambda: Rubric().penalizes("a", points=0), "above 0, got 0"),
         (lambda: Rubric().penalizes("a", weight=3), "the weight of a penalty is its points"),  # type: ignore[call-arg]  # the point of the test
         (lambda: Rubric().penalizes("a", polarity="guard"), "this verb means 'penalty'"),  # type: ignore[call-arg]  # the point of the test
-        (lambda: Rubric().penalizes("a", required=True), r"required=True has no effect.*forbids\('Repeats itself'\)"),  # type: ignore[call-arg]  # the point of the test
+        (lambda: Rubric().penalizes("a", required=True), r"required=True has no effect.*forbids\('a'\)"),  # type: ignore[call-arg]  # the point of the test
         (lambda: Rubric().penalizes("a", min_score=0.5), r"min_score=0.5 has no effect"),  # type: ignore[call-arg]  # the point of the test
         (lambda: Criterion("a", polarity="penalty", answer=Unit(flag=True)), "answer=.*has no effect"),
         (lambda: Criterion("a", polarity="penalty", answer=Rubric(binding=True)), "has no effect"),
