@@ -463,10 +463,10 @@ def _with_cure(message: str, cure: str) -> str:
 
 def _text_of(name: str, value: object, *, is_text: bool = False) -> str:
     """Return *value* as `source_of` does; documents for a field that is one text are joined."""
-    source = source_of(name, value, name)
     if name == "columns" and isinstance(value, Mapping):  # by the fields of a candidate, whatever they are called
         known = attrs.fields_dict(import_module("rubric").Candidate)
-        return repr({argument_for("Candidate", str(each), known) or each: column for each, column in value.items()})
+        value = {argument_for("Candidate", str(each), known) or each: column for each, column in value.items()}
+    source = source_of(name, value, name)
     are_texts = isinstance(value, list | tuple) and bool(value) and all(isinstance(each, str) for each in value)
     if (made := table()["made"].get(name)) and (are_texts if name == "rubric" else isinstance(value, int | float)):
         return str(made).replace("{value}", source)

@@ -11,7 +11,7 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Candidate, Judge, Jury, Panel, Rubric
+from rubric import Candidate, Judge, Jury, Panel, Rubric, grade_many
 from rubric.errors import DefinitionError
 from rubric.grading.prompting import compose, shared_prompt
 from rubric.internals import secrets
@@ -93,6 +93,14 @@ def test_no_secret_of_a_judge_is_in_an_error_that_repeats_it(params: dict[str, A
     if known:
         said = failure_of(RuntimeError(f"refused: {SECRET}, {json.dumps({'x': SECRET})}"), known).message
         assert SECRET not in said
+
+
+def test_no_secret_of_the_environment_is_in_the_line_for_a_wrong_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line has what was typed, but no key, wherever that stands in the call."""
+    monkeypatch.setenv("TEAM_API_KEY", "hunter2-plain-words")
+    with pytest.raises(DefinitionError, match="did you mean 'columns'") as problem:
+        grade_many(["a"], Rubric.of("Is polite"), "offline", colums={"output": "hunter2-plain-words"})  # type: ignore[call-arg]
+    assert "hunter2" not in str(problem.value)
 
 
 def test_an_endpoint_shows_no_secret() -> None:
