@@ -269,7 +269,8 @@ def grade_many(
     loaded = load(rubric)
     summary, short, results = inputs.run(rubric, loaded if threshold is None else loaded.passing_at(threshold), judge)
     print_result(summary, form, quiet=inputs.quiet)
-    print_groups(results, inputs.by, problem=form == "json")
+    if inputs.by is not None:
+        print_groups(results, inputs.by, problem=form == "json")
     if short and form != "json" and not inputs.quiet:
         print_line(short)
     if not summary.results and inputs.shard is None:

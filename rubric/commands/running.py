@@ -19,7 +19,7 @@ from attrs import evolve, frozen
 from rubric import Candidate, Case, DefinitionError, Grade, Grades, Suite, Ungraded
 from rubric.commands import output
 from rubric.commands.kept_runs import Keeper, last_runs
-from rubric.commands.options import RUNNING, TO_RUN, budget_of, refuse_folder
+from rubric.commands.options import RUNNING, TO_RUN, budget_of, refuse_folder, refuse_given
 from rubric.commands.output import Refusal
 from rubric.driving import Failure
 from rubric.embed import clean, counted, shorten
@@ -199,6 +199,7 @@ class RunOptions:
         """Return the last kept report of *files* and the cases that `--rerun` asks again for; else all cases."""
         if self.rerun is None:
             return None, [*suites]
+        refuse_given({"by"}, "is for whole runs; leave out --rerun")
         earlier = Report.load(last_runs(1, files)[0] / "report.json")
         wanted = {_case_of(row) for row in earlier if row.status == self.rerun}
         if not wanted:
@@ -274,7 +275,8 @@ class RunOptions:
             output.print_markdown(found._repr_markdown_(), problem=self.is_for_machines)
         if len(rates := pass_rates(report)) and not self.quiet:
             output.print_markdown(rates._repr_markdown_(), problem=self.is_for_machines)
-        print_groups(report.grades, self.by, problem=self.is_for_machines)
+        if self.by is not None:
+            print_groups(report.grades, self.by, problem=self.is_for_machines)
         if comparison is not None and self.printed != "md":  # machines read the report on standard output
             output.print_markdown(comparison._repr_markdown_(), problem=self.is_for_machines)
 
@@ -308,9 +310,9 @@ def pick_cases(suites: Sequence[Suite], files: Sequence[str], patterns: Sequence
     return [suite.filter(*patterns) for suite, _ in pairs], [file for _, file in pairs]
 
 
-def print_groups(results: Grades, by: str | None, *, problem: bool = False) -> None:
-    """Print a line of figures for each group of *results*, if they are asked for *by* something."""
-    for value, group in (results.by(by) if by else {}).items():
+def print_groups(results: Grades, by: str, *, problem: bool = False) -> None:
+    """Print a line of figures for each group of *results*."""
+    for value, group in results.by(by).items():
         output.print_line(f"{by} {value}: {group.summary().line}", problem=problem)
 
 

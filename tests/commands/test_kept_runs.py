@@ -132,6 +132,8 @@ def test_the_ungraded_or_failed_of_the_last_run_are_asked_again_alone() -> None:
     assert {(line["key"], line["passed"]) for line in map(json.loads, lines)} == {("warm", True), ("cold", True)}
     nothing = run("grade", "suite.yaml", "-j", "offline", "--rerun", "ungraded")
     assert (nothing.exit_code, "no case of the last run is ungraded" in nothing.stderr) == (2, True)
+    groups = run("grade", "suite.yaml", "-j", "offline", "--rerun", "failed", "--by", "verdict")
+    assert (groups.exit_code, "--by is for whole runs; leave out --rerun" in groups.stderr) == (2, True)
 
 
 def test_candidates_that_failed_are_asked_again_alone_and_the_file_has_all() -> None:

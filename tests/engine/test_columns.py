@@ -289,7 +289,7 @@ def test_a_chat_is_an_output() -> None:
     """The refusal of another column asks for no output beside it."""
     with pytest.raises(DefinitionError) as refused:
         Columns().check(["messages", "patch"])
-    assert "columns={'file_changes': 'patch'} (there are" in str(refused.value)
+    assert "columns={'patch': None} (there are" in str(refused.value)
 
 
 def test_a_plan_leaves_rows_without_a_candidate_out_and_names_the_first() -> None:
