@@ -84,7 +84,7 @@ class Checked:
         parts = ["valid"]
         if held := self.ungradable - self.empty:
             verb, names = "holds" if held == 1 else "hold", shorten(", ".join(self.lacking), 200)
-            parts.append(f"{held} of {total} {verb} graders that this library lacks ({names})")
+            parts.append(f"{held} of {total} {verb} graders that do not run here ({names})")
         if self.empty:
             parts.append(f"{self.empty} of {total} {'asserts' if self.empty == 1 else 'assert'} nothing")
         read = "a rubric" if self.format == "rubric" else f"{self.format}, {counted(self.cases, 'case')}"
@@ -138,7 +138,7 @@ def convert(
     """
     Write a suite in another format.
 
-    The parts that this format cannot hold are listed on standard error.
+    The parts that this format cannot hold are listed on standard error, after the warnings of the file itself.
 
     Exit codes: 0 written, 2 the file cannot be read or written.
     """
@@ -147,8 +147,9 @@ def convert(
     if changed := _count_changes(suite, converted):
         said = f"this conversion can change verdicts: {changed} of {len(suite)} cases are graded by other rules"
         print_line(said, problem=True)
-    for line in (*map(str, suite.warnings if form != "native" else ()), *converted.dropped):
-        print_line(f"dropped: {line}", problem=True)
+    warned = [*map(str, suite.warnings)]  # of the file that was read: they are no losses of this conversion
+    for line in dict.fromkeys([*warned, *converted.dropped]):
+        print_line(f"{'warning' if line in warned else 'dropped'}: {line}", problem=True)
     if out is None:
         print_text(str(converted))
     else:

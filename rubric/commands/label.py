@@ -10,7 +10,16 @@ import click
 
 from rubric import Candidate, Rubric, load
 from rubric.commands.local_server import NO_BROWSER, PORT, LocalServer
-from rubric.commands.options import A_COUNT, COLUMN, PATH, columns_of, refuse_folder, refuse_given, refuse_inputs
+from rubric.commands.options import (
+    A_COUNT,
+    COLUMN,
+    PATH,
+    check_order,
+    columns_of,
+    refuse_folder,
+    refuse_given,
+    refuse_inputs,
+)
 from rubric.commands.output import Command, Refusal, print_line
 from rubric.embed import counted, replacing, source_of
 from rubric.labelling.drawing import Draw
@@ -55,6 +64,7 @@ def label(
     DATA is a file of candidates, as for grade-many. They come in a random order, and each answer is written to
     --out at once; `agree` and `estimate` read that file.
     """
+    check_order([data, rubric], is_last=True)
     if (out is None) == (page is None):
         raise click.UsageError("name one: the file of labels with --out FILE, or a page to send with --html FILE")
     for file, endings, given in ((out, (".csv",), "--out"), (page, (".html", ".htm"), "--html")):

@@ -414,13 +414,12 @@ def read_stream(stream: IO[str] | None) -> str:
         raise Refusal(f"{stream.name}: not UTF-8 text ({problem.reason} at byte {problem.start})") from problem
 
 
-def check_order(files: Sequence[str | Path]) -> None:
-    """Refuse what is graded before its rubric; the line that works has them in their order."""
-    first, second = (files[0], files[-1])
-    if len(files) != 2 or not holds_texts(first) or not is_rubric(second):  # noqa: PLR2004 - a pair
-        return
-    command = click.get_current_context().info_name
-    raise click.UsageError(f"the rubric comes first: rubric {command} {shlex.join([str(second), str(first)])}")
+def check_order(files: Sequence[str | Path], *, is_last: bool = False) -> None:
+    """Refuse two files in the wrong order: the rubric comes first, or last; the line that works has them in theirs."""
+    rubric, texts = (files[-1], files[0]) if is_last else (files[0], files[-1])
+    if len(files) == 2 and holds_texts(rubric) and is_rubric(texts):  # noqa: PLR2004 - a pair
+        line = f"rubric {click.get_current_context().info_name} {shlex.join([str(each) for each in reversed(files)])}"
+        raise click.UsageError(f"the rubric comes {'last' if is_last else 'first'}: {line}")
 
 
 def holds_texts(file: str | Path) -> bool:

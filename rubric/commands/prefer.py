@@ -9,7 +9,17 @@ from typing import Any
 import click
 
 from rubric import load, prefer_many
-from rubric.commands.options import COLUMN, FORMAT, JUDGE, PATH, PAYING, calls_of, columns_of, refuse_folder
+from rubric.commands.options import (
+    COLUMN,
+    FORMAT,
+    JUDGE,
+    PATH,
+    PAYING,
+    calls_of,
+    check_order,
+    columns_of,
+    refuse_folder,
+)
 from rubric.commands.output import Command, Refusal, print_result
 from rubric.embed import JudgeLike, replacing
 
@@ -41,6 +51,7 @@ def prefer(
 
     Exit codes: 0 all pairs judged, 2 bad input, or a pair without a verdict.
     """
+    check_order([pairs, rubric], is_last=True)
     if out is not None:
         refuse_folder(out)
     named = columns_of(columns)

@@ -153,6 +153,7 @@ def probe(
 
     Exit codes: 0 no attack is shown to move a verdict, 1 one is (or surely breaks --most), 2 nothing could be compared.
     """
+    options.check_order([file, candidates])
     asked = {"columns": options.columns_of(columns), **({} if only_plan else {"most": most, **options.calls_of(given)})}
     ask = from_extra("rubric.quality", "plan_probe" if only_plan else "probe")
     found = ask(file, judge, str(candidates), attacks=attacks or None, **asked)

@@ -202,7 +202,7 @@ def test_validate_says_what_cannot_be_graded_here(tmp_path: Path) -> None:
     result = run("validate", str(file))
     assert result.exit_code == 2
     assert result.stdout == (
-        f"{file}: valid; 2 of 4 cases hold graders that this library lacks (webhook, moderation); "
+        f"{file}: valid; 2 of 4 cases hold graders that do not run here (webhook, moderation); "
         "1 of 4 cases asserts nothing; read as promptfoo, 4 cases\n"
     )
     (report,) = json.loads(run("validate", str(file), "--format", "json").stdout)
@@ -627,7 +627,7 @@ def test_the_environment_is_shown_by_name_alone(tmp_path: Path, monkeypatch: pyt
     file = tmp_path / "s.yaml"
     file.write_text("prompts: [a]\ntests: [{vars: {q: x}, assert: [{type: llm-rubric, value: '{{ env.HOUSE }}'}]}]\n")
     without = run("validate", str(file))
-    assert "1 of 1 case holds graders that this library lacks" in without.stdout
+    assert "1 of 1 case holds graders that do not run here" in without.stdout
     assert "declare it with --env HOUSE" in without.stderr
     assert "polite" not in without.output
     assert "lacks" not in run("validate", str(file), "--env", "HOUSE").stdout

@@ -616,7 +616,7 @@ def test_without_the_extra_its_checks_are_graders_that_are_lacking(
     monkeypatch.setattr(javascript, "find_spec", lambda name: None if name == "quickjs" else find_spec(name))
     monkeypatch.setattr(javascript, "_WORKER", javascript._Worker())
     said = CliRunner().invoke(main, ["validate", str(file)])
-    assert (said.exit_code, "1 of 1 case holds graders that this library lacks (javascript)" in said.output) == (
+    assert (said.exit_code, "1 of 1 case holds graders that do not run here (javascript)" in said.output) == (
         2,
         True,
     )
