@@ -255,10 +255,12 @@ def test_they_are_grouped_by_what_they_share() -> None:
     }
     assert list(grades.by("lang")) == ["en", "(none)"]
     assert list(grades.by(lambda r: r.index > 1)) == ["False", "True"]
-    with pytest.raises(
-        DefinitionError, match="a variable of the candidates or a function of a result; no result here has it"
-    ):
+    with pytest.raises(DefinitionError, match="no result has 'tag'; allowed: group, judge, key, lang"):
         grades.by("tag")
+    with pytest.raises(DefinitionError, match="no result has 'langs'; did you mean 'lang'"):
+        grades.by("langs")
+    with pytest.raises(DefinitionError, match="a variable of the candidates or a function of a result; no result here"):
+        grades[3:].by("tag")
 
 
 def test_the_cases_of_a_suite_are_grouped_by_tag() -> None:
