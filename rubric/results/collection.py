@@ -248,10 +248,8 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         if groups.keys() == {NO_VALUE}:
             named = "tag, group, key, verdict, rubric, judge, a variable of the candidates or a function of a result"
             if known := {one for each in self.results if each.candidate for one in each.candidate.variables}:
-                allowed = sorted({"tag", *_GROUPED_BY, *known} - {what})
-                raise DefinitionError(
-                    "by", f"no result here has {shorten(repr(what), 80)}{suggest(str(what), allowed)}"
-                )
+                others = sorted(one for one in {*_GROUPED_BY, *known} if one != what)
+                raise DefinitionError("by", f"no result has {shorten(repr(what), 80)}{suggest(str(what), others)}")
             cure = "Candidate('the reply', variables={'topic': 'refunds'}), or of rows columns={'variables': ['topic']}"
             raise refuse("by", what, f"{named}; no result here has it: {cure}")
         return {value: Grades(results) for value, results in groups.items()}
