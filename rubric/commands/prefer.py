@@ -9,30 +9,20 @@ from typing import Any
 import click
 
 from rubric import load, prefer_many
-from rubric.commands.options import (
-    COLUMN,
-    FORMAT,
-    JUDGE,
-    PATH,
-    PAYING,
-    calls_of,
-    check_order,
-    columns_of,
-    refuse_folder,
-)
+from rubric.commands import options
 from rubric.commands.output import Command, Refusal, print_result
 from rubric.embed import JudgeLike, replacing
 
 
 @click.command(cls=Command)
-@click.argument("pairs", type=PATH)
-@click.argument("rubric", type=PATH)
-@JUDGE
+@click.argument("pairs", type=options.PATH)
+@click.argument("rubric", type=options.PATH)
+@options.JUDGE
 @click.option("--one-order", is_flag=True, help="Ask in one order alone: half the calls, and no sign of position bias.")
-@COLUMN
-@click.option("--out", type=PATH, metavar="FILE", help="Write each preference here, a line of JSON.")
-@PAYING
-@FORMAT
+@options.COLUMN
+@click.option("--out", type=options.PATH, metavar="FILE", help="Write each preference here, a line of JSON.")
+@options.PAYING
+@options.FORMAT
 def prefer(
     pairs: Path,
     rubric: Path,
@@ -51,10 +41,10 @@ def prefer(
 
     Exit codes: 0 all pairs judged, 2 bad input, or a pair without a verdict.
     """
-    check_order([pairs, rubric], is_last=True)
+    options.check_order([pairs, rubric], is_last=True)
     if out is not None:
-        refuse_folder(out)
-    named = columns_of(columns)
+        options.refuse_folder(out)
+    named = options.columns_of(columns)
     if skipped := [name for name, column in named.items() if column is None]:
         raise click.UsageError(f"--column {skipped[0]}=: other columns are passed over already; leave it out")
     found = prefer_many(
@@ -63,7 +53,7 @@ def prefer(
         judge,
         both_orders=not one_order,
         columns={name: str(column) for name, column in named.items()},
-        **calls_of(given),
+        **options.calls_of(given),
     )
     if out is not None:
         with replacing(out) as file:

@@ -398,7 +398,7 @@ class Budget:
         return evolve(usage, cost=(usage.prompt_tokens * there + usage.completion_tokens * back) / _MILLION)
 
     def rates_of(self, judges: Iterable[str]) -> dict[str, tuple[float, float]]:
-        """Return the `prices`, of a token each; raise `DefinitionError` for a model that is none of *judges*."""
+        """Return the `prices` per token; raise `DefinitionError` for a model that *judges* do not name."""
         names = {*judges}
         for name in self.prices:
             if name not in names:

@@ -112,11 +112,11 @@ class _Names(ast.NodeTransformer):
         return self._given if node.id in {"judge", "candidate"} else node
 
 
-def sound(text: str, lost_in: Callable[[str], object] = bool) -> str:
+def sound(text: str, lost_in: Callable[[str], object] | None = None) -> str:
     """
     Return *text*, an error's, without the lines of code that do not fit what they call; prose stays.
 
-    A line for which *lost_in* is true, since it lacks a value that was typed, is an example of what is allowed.
+    A line becomes an example of what is allowed if *lost_in* is true for it: it lacks a value that was typed.
     """
     for found in re.finditer(_LINE, text):
         ends = [found.end() + each.start() for each in re.finditer(r"; |$|, or ", text[found.end() :])]
@@ -128,8 +128,9 @@ def sound(text: str, lost_in: Callable[[str], object] = bool) -> str:
         except (TypeError, AttributeError, ImportError, SyntaxError) as misfit:
             problem = str(misfit)
         if problem:
-            return sound(text.replace(found[0] + code, found[0][0].strip(",;: "), 1), lost_in)
-        if lost_in is not bool and not re.match(r"$|\w+ ?=(?!=)", code) and lost_in(code):
+            mark = found[0][0].strip(",;: ")  # a question keeps its own
+            return sound(text.replace(found[0] + code, mark, 1), lost_in)
+        if lost_in is not None and not re.match(r"$|\w+ ?=(?!=)", code) and lost_in(code):
             shown = re.sub("(without .*, )?([Ww]rite|give) $", "such as ", found[0])
             return sound(text.replace(found[0] + code, shown + code, 1), lost_in)
     return text

@@ -196,9 +196,9 @@ def _expression(kind: type, name: str) -> str:
                 of = getattr(import_module(module), related)
             except ImportError:  # pandas is optional
                 continue
-            path = next((path for path, words in cures_in("attributes", *_lineage(of)) if name in words), "")
-            if "{}" in expression and path.startswith(f"{variable_of(of)}.") and "(" not in path:
-                return str(expression).format(path.partition(".")[2])
+            cure = next((cure for cure, words in cures_in("attributes", *_lineage(of)) if name in words), "")
+            if "{}" in expression and cure.startswith(f"{variable_of(of)}.") and "(" not in cure:
+                return str(expression).format(cure.partition(".")[2])
             if ".collect()" in expression and (meant := _expression(of, name)):
                 return f"the results are read first: grades = {expression[expression.index(':') + 2 : -3]}; {meant}"
             if name in _public(of) and not (related == "Rubric" and inspect.isroutine(getattr(of, name))):

@@ -326,8 +326,8 @@ class _Call:
 
     def _filled(self, line: str, typed: str, field: str, name: str) -> str:
         """Return *line* with the value that was *typed*, or what it was meant as; or else why it would be refused."""
-        words = {each: self._word(each) if each in self.unknown else each for each in self.given if each != typed}
-        known = {word: self.given[each] for each, word in words.items() if word}
+        arguments = {each: self._word(each) if each in self.unknown else each for each in self.given if each != typed}
+        known = {argument: self.given[each] for each, argument in arguments.items() if argument}
         refused = ""
         if isinstance(self.named[typed], Mapping):  # which is what the line would make of it
             line = line.replace("{'{name}': {value}}", "{value}")
@@ -440,7 +440,7 @@ def _lost_in(typed: Mapping[str, Any], code: str) -> list[str]:
         if isinstance(value, Mapping | list | tuple):
             return all(map(has, value.values() if isinstance(value, Mapping) else value))
         plain = os.fspath(value) if isinstance(value, os.PathLike) else value
-        if value is None or (isinstance(plain, str) and len(plain) > 3 and plain in code):  # noqa: PLR2004 - of a name
+        if value is None or (isinstance(plain, str) and len(plain) > 3 and plain in code):  # noqa: PLR2004 - shorter ones are in any line
             return True
         return (
             variable_of(value) in names or re.search(rf"(?<![\w.]){re.escape(repr(plain))}(?![\w.])", code) is not None
