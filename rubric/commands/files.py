@@ -15,17 +15,7 @@ from attrs import asdict, define, field
 from rubric import LoadError, Rubric, Suite, load, load_suite, loads_suite
 from rubric import convert as convert_suite
 from rubric import diff as rubric_diff
-from rubric.commands import options
-from rubric.commands.output import (
-    REFUSED,
-    Command,
-    in_options,
-    print_json,
-    print_line,
-    print_markdown,
-    print_result,
-    print_text,
-)
+from rubric.commands import options, output
 from rubric.commands.trust import from_extra
 from rubric.embed import NOTHING, counted, shorten, table
 from rubric.errors import Problem
@@ -92,7 +82,7 @@ class Checked:
         return "; ".join([*parts, f"read as {read}", *wider])
 
 
-@click.command(cls=Command)
+@click.command(cls=output.Command)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
 @click.option("--summary", is_flag=True, help="Count files, cases, rubrics, warnings and problems by format.")
 @options.FROM
@@ -110,22 +100,22 @@ def validate(
         options.refuse_given({"summary"}, "is a table for people; with --format json, count the entries")
     found = [_check(file, source, names, base) for file in rubric_files(files)]
     if form == "json":
-        print_json([{"file": one.file, "valid": not one.problems, **asdict(one)} for one in found])
+        output.print_json([{"file": one.file, "valid": not one.problems, **asdict(one)} for one in found])
     elif summary:
-        print_markdown(_summary(found))
+        output.print_markdown(_summary(found))
     else:
         for checked in found:
             for warning in checked.warnings:
-                print_line(f"warning: {in_options(warning)}", problem=True)
+                output.print_line(f"warning: {output.in_options(warning)}", problem=True)
             if checked.problems:
-                print_line(in_options(LoadError(checked.problems, remark=checked.remark)), problem=True)
+                output.print_line(output.in_options(LoadError(checked.problems, remark=checked.remark)), problem=True)
             if not checked.problems:
-                print_line(f"{checked.file}: {checked.verdict}")
+                output.print_line(f"{checked.file}: {checked.verdict}")
     if not all(checked.sound for checked in found):
-        sys.exit(REFUSED)
+        sys.exit(output.REFUSED)
 
 
-@click.command(cls=Command)
+@click.command(cls=output.Command)
 @click.argument("file", type=click.Path())
 @click.option(
     "--to", "form", type=options.Name(written_names, find_format), default="native", help="Write this format."
@@ -146,12 +136,12 @@ def convert(
     converted = convert_suite(suite, form)
     if changed := _count_changes(suite, converted):
         said = f"this conversion can change verdicts: {changed} of {len(suite)} cases are graded by other rules"
-        print_line(said, problem=True)
+        output.print_line(said, problem=True)
     warned = [*map(str, suite.warnings)]  # of the file that was read: they are no losses of this conversion
     for line in dict.fromkeys([*warned, *converted.dropped]):
-        print_line(f"{'warning' if line in warned else 'dropped'}: {line}", problem=True)
+        output.print_line(f"{'warning' if line in warned else 'dropped'}: {line}", problem=True)
     if out is None:
-        print_text(str(converted))
+        output.print_text(str(converted))
     else:
         converted.dump(out)
 
@@ -169,7 +159,7 @@ def _count_changes(suite: Suite, converted: Converted) -> int:
     )
 
 
-@click.command("schema", cls=Command)
+@click.command("schema", cls=output.Command)
 @click.argument("what", type=click.Choice(["rubric", "suite"]), default="rubric")
 def schema(what: Literal["rubric", "suite"]) -> None:
     """
@@ -177,13 +167,13 @@ def schema(what: Literal["rubric", "suite"]) -> None:
 
     Editors that know it complete keys and mark mistakes.
     """
-    print_json(json_schema(what))
+    output.print_json(json_schema(what))
 
 
 SAME, DIFFERENT = 0, 1
 
 
-@click.command(cls=Command)
+@click.command(cls=output.Command)
 @click.argument("before", type=click.Path())
 @click.argument("after", type=click.Path())
 @click.option(
@@ -208,11 +198,11 @@ def diff(
         shifts = from_extra("rubric.quality", "shifts")
         names = options.columns_of(columns)
         moved = shifts(load(before), load(after), judge, str(candidates), columns=names, **options.calls_of(given))
-        print_result(moved, form)
-        sys.exit(REFUSED if not moved[""].n else DIFFERENT if moved.significant else SAME)
+        output.print_result(moved, form)
+        sys.exit(output.REFUSED if not moved[""].n else DIFFERENT if moved.significant else SAME)
     options.refuse_given({"judge", "columns", "prices", *given}, "is for --candidates; without it no judge is asked")
     found = rubric_diff(load(before), load(after))
-    print_result(found, form)
+    output.print_result(found, form)
     sys.exit(DIFFERENT if len(found) else SAME)
 
 

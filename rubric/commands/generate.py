@@ -12,36 +12,8 @@ import click
 from attrs import evolve, fields, frozen
 
 from rubric import Anchor, DefinitionError, ModelError, dump, dumps
-from rubric.commands.options import (
-    A_COUNT,
-    COLOR,
-    FILTER,
-    FROM,
-    MAX_CALLS,
-    MAX_COST,
-    PATH,
-    PRICE,
-    QUIET,
-    STORE,
-    TEXT,
-    budget_of,
-    check_prices,
-    read_environment,
-    read_stream,
-    refuse_folder,
-    refuse_given,
-)
-from rubric.commands.output import (
-    INTERRUPTED,
-    REFUSED,
-    Command,
-    Refusal,
-    print_line,
-    print_markdown,
-    print_result,
-    print_text,
-    progress,
-)
+from rubric.commands import options, output
+from rubric.commands.options import A_COUNT, PATH, TEXT
 from rubric.commands.running import describe_plan
 from rubric.driving import Failure
 from rubric.embed import Options, counted, run, shorten
@@ -76,23 +48,23 @@ class Generating:
 
     @property
     def options(self) -> Options:
-        return Options(self.concurrency, self.store, budget_of(self.max_cost, self.max_calls))
+        return Options(self.concurrency, self.store, options.budget_of(self.max_cost, self.max_calls))
 
     def print_plan(self, given: Iterable[Material], what: str, more: str = "") -> bool:
         """Print what the writing takes; return whether that is all that is wanted."""
         if self.plan or not self.quiet:
             planned = plan_drafts(given, self.writer or self.judge)
-            print_line(f"{what}: {describe_plan(planned)}{more}", problem=not self.plan)
-            check_prices([planned])
+            output.print_line(f"{what}: {describe_plan(planned)}{more}", problem=not self.plan)
+            options.check_prices([planned])
         return self.plan
 
     def generate(self, slots: Sequence[Slot]) -> dict[str, Generation | Failure]:
         """Return what is generated for each case, with a progress bar on a terminal."""
-        with progress(len(slots), "drafts", quiet=self.quiet) as advance:
+        with output.progress(len(slots), "drafts", quiet=self.quiet) as advance:
             return run(generate_all(slots, self.writer or self.judge, self.options, advance))
 
 
-@click.command(cls=Command)
+@click.command(cls=output.Command)
 @click.argument("files", nargs=-1, metavar="[FILE...]", type=click.Path())
 @click.option("--outcome", default="", metavar="TEXT", help="What a good answer does.")
 @click.option("--task", default="", metavar="TEXT", help="What is to be answered.")
@@ -112,16 +84,16 @@ class Generating:
     default="yaml",
     help="Print the rubric, or what is known of each criterion.",
 )
-@STORE
-@MAX_COST
-@MAX_CALLS
-@PRICE
+@options.STORE
+@options.MAX_COST
+@options.MAX_CALLS
+@options.PRICE
 @click.option("--concurrency", type=A_COUNT, default=8, metavar="N", help="Keep so many drafts in flight.")
 @click.option("--plan", is_flag=True, help="Count calls and cost; send nothing.")
-@FILTER
-@FROM
-@QUIET
-@COLOR
+@options.FILTER
+@options.FROM
+@options.QUIET
+@options.COLOR
 def generate(files: Sequence[str], out: Path | None, form: str, **given: Any) -> None:
     """
     Draft criteria, for one rubric or for every case of suites.
@@ -140,22 +112,24 @@ def generate(files: Sequence[str], out: Path | None, form: str, **given: Any) ->
     files = files[1:] if files[:1] == (WORD,) and not Path(WORD).exists() else files
     generating = Generating(**{each.name: given[each.name] for each in fields(Generating)})
     if out is not None:
-        refuse_folder(out)
+        options.refuse_folder(out)
     try:
         if files:
-            refuse_given(_OF_ONE, "is for one rubric; the cases of a suite have their own")
+            options.refuse_given(_OF_ONE, "is for one rubric; the cases of a suite have their own")
             _for_suites(files, out, given, generating)
         else:
-            refuse_given(_OF_SUITES, "is for suites; name the FILE of one")
+            options.refuse_given(_OF_SUITES, "is for suites; name the FILE of one")
             _for_one(out, form, given, generating)
     except KeyboardInterrupt:
         cure = "" if generating.store else "; with --store FILE, the next run pays for no draft again"
-        print_line(f"interrupted: nothing was written{cure}", problem=True)
-        raise SystemExit(INTERRUPTED) from None
+        output.print_line(f"interrupted: nothing was written{cure}", problem=True)
+        raise SystemExit(output.INTERRUPTED) from None
 
 
 def _for_one(out: Path | None, form: str, given: dict[str, Any], generating: Generating) -> None:
-    references, good, bad = ([read_stream(file) for file in given[name]] for name in ("references", "good", "bad"))
+    references, good, bad = (
+        [options.read_stream(file) for file in given[name]] for name in ("references", "good", "bad")
+    )
     sources = [*given["sources"], *(Anchor(text, 1) for text in good), *(Anchor(text, 0) for text in bad)]
     name, texts = given["name"], {"input": given["task"], "references": references, "name": given["name"]}
     try:
@@ -166,13 +140,13 @@ def _for_one(out: Path | None, form: str, given: dict[str, Any], generating: Gen
             raise click.UsageError(f"{message}--good or --bad, or the FILE of a suite") from problem
         raise
     if out is not None and out.exists():
-        raise Refusal(f"--out {out}: this file exists; name another one, since a draft replaces no rubric")
+        raise output.Refusal(f"--out {out}: this file exists; name another one, since a draft replaces no rubric")
     if generating.print_plan([one.material], name or "rubric", _grading(one, generating)):
         return
     try:
         made = run(generate_from(one, generating.judge, generating.writer, generating.options))
     except ModelError as error:
-        raise Refusal(f"nothing was drafted: {error.failure}") from error
+        raise output.Refusal(f"nothing was drafted: {error.failure}") from error
     _print_one(made, out, form, quiet=generating.quiet)
     if made.ok is False:
         sys.exit(FAILED)
@@ -189,27 +163,27 @@ def _grading(one: Gathered, generating: Generating) -> str:
 def _print_one(made: Generation, out: Path | None, form: str, *, quiet: bool) -> None:
     """Write the rubric to *out* or standard output; what is known of it goes to standard error, unless asked for."""
     if form != "yaml":
-        print_result(made, form, quiet=quiet)
+        output.print_result(made, form, quiet=quiet)
     elif not quiet:
-        print_markdown(made._repr_markdown_(), problem=True)
+        output.print_markdown(made._repr_markdown_(), problem=True)
     if made.rubric is not None and out is not None:
         dump(made.rubric, out)
     elif made.rubric is not None and form == "yaml":
-        print_text(dumps(made.rubric))
+        output.print_text(dumps(made.rubric))
 
 
 def _for_suites(files: Sequence[str], out: Path | None, given: dict[str, Any], generating: Generating) -> None:
     if out is not None and len(files) > 1:
         raise click.UsageError(f"--out {out} is for one file, and {len(files)} are given; give one, or leave it out")
-    options = {"base": given["base"], "environ": read_environment(given["names"])}
-    sheets = [sheet(file, given["source"], **options) for file in files]
+    reading = {"base": given["base"], "environ": options.read_environment(given["names"])}
+    sheets = [sheet(file, given["source"], **reading) for file in files]
     wanted = [_select(one, given["patterns"]) for one in sheets]
     if given["patterns"] and not any(one.slots for one in wanted):
         patterns = ", ".join(map(repr, given["patterns"]))
         raise DefinitionError("--filter", f"no case without criteria fits {patterns}")
-    drafted = [_draft_into(one, out, generating, options) for one in wanted]
+    drafted = [_draft_into(one, out, generating, reading) for one in wanted]
     if not all(drafted):
-        sys.exit(REFUSED)
+        sys.exit(output.REFUSED)
 
 
 def _select(sheet: Sheet, patterns: Sequence[str]) -> Sheet:
@@ -217,24 +191,24 @@ def _select(sheet: Sheet, patterns: Sequence[str]) -> Sheet:
     return evolve(sheet, slots=tuple(slots))
 
 
-def _draft_into(one: Sheet, out: Path | None, generating: Generating, options: dict[str, Any]) -> bool:
+def _draft_into(one: Sheet, out: Path | None, generating: Generating, reading: dict[str, Any]) -> bool:
     """Generate the criteria of a suite and write them; return whether all were made."""
     for other in one.elsewhere:
-        print_line(f"{one.path}: cases in {other} are left out; name that file", problem=True)
+        output.print_line(f"{one.path}: cases in {other} are left out; name that file", problem=True)
     if not one.slots:
-        print_line(f"{one.path}: no case lacks criteria")
+        output.print_line(f"{one.path}: no case lacks criteria")
         return True
     if generating.print_plan((slot.material for slot in one.slots), f"{one.path}: {counted(len(one.slots), 'case')}"):
         return True
     made = collect(generating.generate(one.slots), one.kept, None, one)
     if made.rubrics:
-        made.save(out, **options)
+        made.save(out, **reading)
     kept = f", {counted(len(one.kept), 'case')} kept as they are" if one.kept else ""
-    print_line(f"{out or one.path}: criteria for {counted(len(made.rubrics), 'case')}{kept}")
+    output.print_line(f"{out or one.path}: criteria for {counted(len(made.rubrics), 'case')}{kept}")
     for id_, each in made.made.items():
         for dropped in each.dropped:
-            print_line(f"{one.path}: {id_}: {dropped.id} is left out: {dropped.why}", problem=True)
+            output.print_line(f"{one.path}: {id_}: {dropped.id} is left out: {dropped.why}", problem=True)
     for said, times in Counter(map(str, made.failures.values())).items():
         ids = shorten(", ".join(id_ for id_, why in made.failures.items() if str(why) == said), 200)
-        print_line(f"{one.path}: nothing was drafted for {counted(times, 'case')} ({ids}): {said}", problem=True)
+        output.print_line(f"{one.path}: nothing was drafted for {counted(times, 'case')} ({ids}): {said}", problem=True)
     return not made.failures

@@ -9,17 +9,9 @@ from typing import Any
 import click
 
 from rubric import Candidate, Rubric, load
+from rubric.commands import options
 from rubric.commands.local_server import NO_BROWSER, PORT, LocalServer
-from rubric.commands.options import (
-    A_COUNT,
-    COLUMN,
-    PATH,
-    check_order,
-    columns_of,
-    refuse_folder,
-    refuse_given,
-    refuse_inputs,
-)
+from rubric.commands.options import A_COUNT, PATH
 from rubric.commands.output import Command, Refusal, print_line
 from rubric.embed import counted, replacing, source_of
 from rubric.labelling.drawing import Draw
@@ -42,7 +34,7 @@ from rubric.results import Record
 )
 @click.option("--count", type=A_COUNT, default=200, metavar="N", help="Put so many candidates on the page, 200.")
 @click.option("--add", type=PATH, multiple=True, metavar="FILE", help="Add the labels that a page exported, and end.")
-@COLUMN
+@options.COLUMN
 @PORT
 @NO_BROWSER
 def label(
@@ -64,20 +56,20 @@ def label(
     DATA is a file of candidates, as for grade-many. They come in a random order, and each answer is written to
     --out at once; `agree` and `estimate` read that file.
     """
-    check_order([data, rubric], is_last=True)
+    options.check_order([data, rubric], is_last=True)
     if (out is None) == (page is None):
         raise click.UsageError("name one: the file of labels with --out FILE, or a page to send with --html FILE")
     for file, endings, given in ((out, (".csv",), "--out"), (page, (".html", ".htm"), "--html")):
         if file is not None:
-            refuse_folder(file)
+            options.refuse_folder(file)
             if file.suffix.lower() not in endings:
                 raise click.UsageError(f"{given} {file}: name a file that ends in {endings[0]}")
-            refuse_inputs(file, (data, rubric, *results, *add), given)
+            options.refuse_inputs(file, (data, rubric, *results, *add), given)
     if page is not None or add:
         where = "is for the served page" if page is not None else "has no effect with --add, which shows no page"
-        refuse_given({"port", "no_browser"}, where)
+        options.refuse_given({"port", "no_browser"}, where)
     if page is not None:
-        refuse_given({"add"}, "is for a file of labels: --out FILE")
+        options.refuse_given({"add"}, "is for a file of labels: --out FILE")
     asked = load(rubric)
     made = _page(data, asked, results, count, columns)
     if page is not None:
@@ -99,7 +91,7 @@ def label(
 
 
 def _page(data: Path, rubric: Rubric, results: Sequence[Path], count: int, columns: Sequence[str]) -> LabelPage:
-    source = source_of(str(data), columns_of(columns))
+    source = source_of(str(data), options.columns_of(columns))
     candidates, left_out = source.read_all()
     if not candidates:
         raise Refusal(f"{data}: there is no candidate in it")
