@@ -102,8 +102,7 @@ _SHAPES = re.compile(
       -----BEGIN\ [A-Z\ ]*PRIVATE\ KEY-----
       (?:(?:[\w+/=:,.\s-]|\\+[nrt])*?-----END\ [A-Z\ ]*PRIVATE\ KEY-----|(?:[\w+/=:,.\s-]|\\+[nrt])*)
     | (?:\b|(?<=\\[nrt]))(?:
-          eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*                      # a JSON web token
-        | (?:sk|pk|rk)[-_][\w*.-]{8,}
+          (?:sk|pk|rk)[-_][\w*.-]{8,}
         | (?:gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|gsk_|hf_|AIza|ya29\.)[\w-]{8,}
         | (?:AKIA|ASIA)[0-9A-Z]{12,}
       )
@@ -113,16 +112,23 @@ _SHAPES = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-_HINTS = ("eyj", "ya29.", "apikey", "accountkey", "://", "aiza", "akia", "asia", "bearer ", "basic ")
-_HYPHENED = ("sk-", "pk-", "rk-", "glpat-", "-----begin", "api-key", "xox")
-_UNDERSCORED = ("sk_", "pk_", "rk_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "hf_", "api_key")
+_HINTS = ("ya29.", "key=", "key: ", "://", "aiza", "akia", "asia", "bearer ", "basic ")
+_HYPHENED = ("k-", "glpat-", "-----begin", "xox")
+_UNDERSCORED = ("k_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "hf_")
 """One of all these is in each text, in lower case, that a shape fits: nearly no reply holds any."""
+
+_WEB_TOKEN = re.compile(r"(?<![\w-])([\w-]{11,}+)\.[\w-]{8,}\.[\w-]*")
+_BEGINS = re.compile(r"(?:\b|(?<=\\[nrt]))eyJ[\w-]{8,}")
+"""A JSON web token may begin after a hyphen. Both in one would read a word again from each `eyJ` in it."""
 
 _QUERY = re.compile(r"(?<=[?&;])([\w.\-%\[\]]{1,100})=(?!\[secret\])([^\s&;#\"'<>\\]+)")
 _IN_QUERIES = frozenset({"assertion", "code", "codeverifier", "samlresponse", "session", "sessionid", "sid"})
 """Names, in lower case and without signs, that are secret in the query of an address: each lets its holder in."""
 
-_SAID = re.compile(r"[:=]\s?\\?[\"']?(?:(?i:bearer|basic|token)\s)?(?=[^\s\"',;&]*\d)([\w.~+/=!@$%^*-]{8,})")
+_SAID = re.compile(r"[:=]\s?\\?[\"']?(?:(?i:bearer|basic|token)\s)?([\w.~+/=!@$%^*-]{8,})")
+_TO_DIGIT = re.compile(r"[^\s\"',;&\d]*(\d?)")
+"""From the beginning of a value to its first digit, without which it is no secret."""
+
 _SAYS = re.compile(r"\s?[\"']?\\?([\w.-]{1,100})")
 """The name before a value, read backwards: from the value on there is one place where it can begin."""
 
@@ -149,7 +155,7 @@ def redact(text: str, secrets: Iterable[str] = (), environ: Mapping[str, str] | 
         known, clean_texts = _known_in(environ)
     if text in clean_texts and not secrets:
         return text
-    masked = _mask_text(text, _longest_first((*known, *_forms(secrets))) if secrets else known)
+    masked = _mask_text(text, _longest_first((*known, *_forms(tuple(secrets)))) if secrets else known)
     if masked == text and len(text) <= _LONGEST_KEPT:
         if len(clean_texts) >= _MOST_KEPT:
             clean_texts.clear()
@@ -164,21 +170,58 @@ def _mask_text(masked: str, forms: Iterable[str]) -> str:
     low = masked.lower()
     holds = low.__contains__  # mapped over names: a loop over them takes as long as all the rest
     hints = [*_HINTS, *(_HYPHENED if "-" in low else ()), *(_UNDERSCORED if "_" in low else ())]
+    if "eyJ" in masked:
+        masked = _mask_spans(masked, _web_tokens(masked))
     if True in map(holds, hints):
         masked = _SHAPES.sub(MASK, masked)
     if "=" in masked:
         masked = _QUERY.sub(lambda m: f"{m[1]}={MASK}" if _is_secret_in_query(unquote(m[1])) else m[0], masked)
     if (":" in low or "=" in low) and True in map(holds, _IN_NAMES):
-        masked = _SAID.sub(_without_said, masked)
+        masked = _mask_spans(masked, _said(masked))
     return masked
 
 
-def _without_said(said: re.Match[str]) -> str:
+def _web_tokens(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where each JSON web token in *text* starts and ends."""
+    at = 0
+    while found := _WEB_TOKEN.search(text, at):
+        at = found.end(1)
+        if (begins := _BEGINS.search(text, found.start(), at)) is not None:
+            yield begins.start(), (at := found.end())
+
+
+def _said(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where each value that a secret's name introduces starts and ends in *text*."""
+    # A long text may be one word of thousands of values: no part of it may be read anew for each of them.
+    at, digit = 0, -1
+    while said := _SAID.search(text, at):
+        start, at = said.start(1), said.end()
+        if digit < start:
+            ahead = _TO_DIGIT.match(text, start)
+            assert ahead is not None  # noqa: S101 - it fits an empty text
+            if not ahead[1]:  # nor has any value that begins within this word
+                at = max(said.start() + 1, ahead.end() - len(":\\bearer"))
+                continue
+            digit = ahead.end() - 1
+        if (place := _secret_in(said)) is not None:
+            yield start + place, at
+
+
+def _mask_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    pieces, done = list[str](), 0
+    for start, end in spans:
+        pieces += [text[done:start], MASK]
+        done = end
+    return "".join([*pieces, text[done:]]) if pieces else text
+
+
+def _secret_in(said: re.Match[str]) -> int | None:
+    """Return where in the value *said* a secret begins; None if it holds none."""
     before = _SAYS.match(said.string[max(0, said.start() - 103) : said.start()][::-1])
-    names = before is not None and _introduces(before[1][::-1])
+    if before is not None and _introduces(before[1][::-1]):
+        return 0
     pairs = _PAIR.finditer(said[1]) if "=" in said[1] else ()
-    place = 0 if names else next((each.end() for each in pairs if _introduces(each[1])), None)
-    return said[0] if place is None else f"{said[0][: said.start(1) - said.start()]}{said[1][:place]}{MASK}"
+    return next((each.end() for each in pairs if _introduces(each[1])), None)
 
 
 def _is_secret_in_query(name: str) -> bool:
@@ -210,6 +253,12 @@ def redact_reply(text: str, secrets: Iterable[str] = ()) -> str:
     return _PIECES.sub(piece, text)
 
 
+def redact_given(text: str, secrets: Iterable[str]) -> str:
+    """Return *text* as `redact_reply` does if it may hold one of *secrets*: a `Reply` of it masks all the rest."""
+    may_hold = "\\u" in text or "\\/" in text or True in map(text.__contains__, _forms(tuple(secrets)))
+    return redact_reply(text, secrets) if may_hold else text
+
+
 def redact_value(said: Any) -> Any:
     """Return *said*, a text of a reply or a tuple of such, redacted; all else as it is: a user's model may give it."""
     if not said:
@@ -219,11 +268,22 @@ def redact_value(said: Any) -> Any:
     return tuple(map(redact_value, said)) if isinstance(said, tuple) else said
 
 
-def _forms(secrets: Iterable[str]) -> Iterator[str]:
-    """Yield each secret as it is, as an address has it and as JSON has it: servers echo what they were sent."""
-    for secret in secrets:
-        if len(secret) >= _SHORTEST:
-            yield from (secret, quote(secret, safe="", errors="replace"), json.dumps(secret)[1:-1])
+def redact_values(said: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return each of *said* as `redact_value` does, and *said* itself where nothing is masked: nearly always."""
+    try:  # at once: what fits within one of them fits within all of them, a line each
+        lines = "\n".join([each if isinstance(each, str) else "\n".join(each) for each in said if each])
+    except TypeError:
+        return redact_value(said)
+    return said if redact_reply(lines) is lines else redact_value(said)
+
+
+@lru_cache(maxsize=64)
+def _forms(secrets: tuple[str, ...]) -> tuple[str, ...]:
+    """Return each secret as it is, as an address has it and as JSON has it: servers echo what they were sent."""
+    said = [secret for secret in secrets if len(secret) >= _SHORTEST]
+    return tuple(
+        form for each in said for form in (each, quote(each, safe="", errors="replace"), json.dumps(each)[1:-1])
+    )
 
 
 def _longest_first(forms: Iterable[str]) -> tuple[str, ...]:
@@ -232,8 +292,8 @@ def _longest_first(forms: Iterable[str]) -> tuple[str, ...]:
 
 
 def _forms_in(environ: Mapping[str, str]) -> tuple[str, ...]:
-    values = (value for name, value in environ.items() if name not in _NO_SECRETS and is_secret(name))
-    return _longest_first(_forms(values))
+    values = [value for name, value in environ.items() if name not in _NO_SECRETS and is_secret(name)]
+    return _longest_first(_forms(tuple(values)))
 
 
 _MOST_KEPT, _LONGEST_KEPT = 1024, 1000
@@ -349,6 +409,11 @@ _HALVES = re.compile("[\ud800-\udfff]")
 def clean(text: str, secrets: Iterable[str] = ()) -> str:
     """Return *text* without *secrets*, all that looks like a secret, and half surrogates."""
     return redact(text if text.isascii() else whole(text), secrets)
+
+
+def clean_part(text: str) -> str:
+    """Return *text*, of a reply that was just masked, as `clean` does, without a new look at the environment."""
+    return text if text in _seen[2] else clean(text)
 
 
 def whole(text: str) -> str:

@@ -17,7 +17,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -26,7 +26,7 @@ from attrs import evolve, field, frozen
 
 from rubric.errors import ModelError
 from rubric.internals.frozen_map import Memo, thaw
-from rubric.internals.secrets import redact, redact_reply
+from rubric.internals.secrets import redact, redact_given
 from rubric.models.failure_kinds import error_in, words_of
 from rubric.models.http_bodies import parse
 from rubric.values.requests import MOST_CALLS, MOST_TOKENS, Failure, Reply, TokenLogprob, Usage
@@ -373,9 +373,9 @@ def reply_from(
     choice = choices[0]
     if ask is not None and _has_thought(response, choice):
         thinking.add(_server(ask.judge))
-    texts = [tuple(redact_reply(part, secrets) if part else part for part in text_in(each, usage)) for each in choices]
+    texts = [tuple(part and redact_given(part, secrets) for part in text_in(each, usage)) for each in choices]
     (text, refusal), finish, model = texts[0], finish_of(choice), at(response, "model")
-    if ask is not None and ask.steps and (wanted := redact_reply(_tool_message(at(choice, "message"), text), secrets)):
+    if ask is not None and ask.steps and (wanted := redact_given(_tool_message(at(choice, "message"), text), secrets)):
         named = model if isinstance(model, str) else ""
         return Reply(text, "tool_calls", "", usage, named, unsent, remarks=remarks, wanted=wanted)
     if refusal or finish == "content_filter":
@@ -391,7 +391,8 @@ def reply_from(
 
 def _has_thought(response: Any, choice: Any) -> bool:
     message, details = at(choice, "message"), at(at(response, "usage"), "completion_tokens_details")
-    if _count(at(details, "reasoning_tokens")) or any(at(message, name) for name in _THOUGHT_FIELDS):
+    get = message.get if isinstance(message, dict) else partial(at, message)
+    if any(map(get, _THOUGHT_FIELDS)) or (details is not None and _count(at(details, "reasoning_tokens"))):
         return True
     text = at(message, "content")
     return isinstance(text, str) and text.lstrip()[:6].lower() == "<think"
@@ -486,7 +487,8 @@ def text_in(choice: Any, usage: Usage) -> tuple[str | None, str]:
 
 def _further(value: Any, name: str) -> Any:
     """Return the value under *name*, a field that OpenAI does not have: LiteLLM may have put it aside."""
-    return at(at(value, "provider_specific_fields"), name) or at(value, name)
+    aside = at(value, "provider_specific_fields")
+    return (aside and at(aside, name)) or at(value, name)
 
 
 def clean(content: Any) -> str | None:

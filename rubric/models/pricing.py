@@ -20,8 +20,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
 from rubric.models.litellm_library import is_loaded, price_entry
 from rubric.models.offline import OFFLINE
 from rubric.values.clients import listed_name
@@ -114,7 +112,8 @@ def with_cost(judge: Judge, usage: Usage, *, in_batch: bool = False) -> Usage:
         fresh = max(fresh, _at(written, size, 0.0))
     served = usage.cached_tokens * _at(cached, size, fresh) if usage.cached_tokens else 0.0
     there = (size - usage.cached_tokens) * fresh + served
-    return evolve(usage, cost=there + usage.completion_tokens * _at(back, size, 0.0))
+    cost = there + usage.completion_tokens * _at(back, size, 0.0)
+    return type(usage)(usage.calls, size, usage.cached_tokens, usage.completion_tokens, cost)  # `evolve` takes 6 µs
 
 
 def is_simply_priced(judge: Judge) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from attrs import field, frozen
 
 from rubric.internals.containers import NoTruth
-from rubric.internals.secrets import clean
+from rubric.internals.secrets import clean_part
 from rubric.values.requests import Failure
 
 
@@ -28,7 +28,7 @@ class Evidence(NoTruth):
 
     _truth = ".verified"
 
-    text: str = field(converter=clean)
+    text: str = field(converter=clean_part)
     start: int | None = None
     end: int | None = None
     where: str = "output"
@@ -48,7 +48,7 @@ class Step(NoTruth):
     question: str
     yes: bool
     score: float
-    reason: str = field(default="", converter=clean)
+    reason: str = field(default="", converter=clean_part)
 
 
 @frozen
@@ -76,7 +76,7 @@ class Scored(NoTruth):
     id: str
     score: float
     value: bool | float | str | None = None
-    reason: str = field(default="", converter=clean)
+    reason: str = field(default="", converter=clean_part)
     evidence: tuple[Evidence, ...] = ()
     flag: bool | None = None
     level: str = ""
@@ -112,7 +112,7 @@ class _Unanswered(_Unscored):
     _truth = "its class with isinstance"
 
     id: str
-    reason: str = field(default="", converter=clean)
+    reason: str = field(default="", converter=clean_part)
     votes: tuple[Finding, ...] = field(default=(), repr=False)
 
 
@@ -138,7 +138,7 @@ class Unjudged(_Unscored):
 
     id: str
     failure: Failure
-    text: str = field(default="", converter=clean)
+    text: str = field(default="", converter=clean_part)
     low: float = 0.0
     high: float = 1.0
     path: tuple[Step, ...] = ()

@@ -17,7 +17,7 @@ from attrs import field, frozen
 
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.guided import Guided
-from rubric.internals.secrets import MASK, describe, redact_value
+from rubric.internals.secrets import MASK, describe, redact_value, redact_values
 from rubric.internals.text import counted, visible
 from rubric.values.runs import Media, part_of
 
@@ -280,12 +280,11 @@ class Reply:
     id: str = field(default="", repr=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
-        # Not by converters: each request makes a reply, and most of these texts are empty.
-        if (text := redact_value(self.text)) is not self.text:
-            object.__setattr__(self, "text", text)
-        if self.refusal or self.model or self.choices or self.wanted or self.id:
-            for name in ("refusal", "model", "choices", "wanted", "id"):
-                object.__setattr__(self, name, redact_value(getattr(self, name)))
+        # Not by converters: each request makes a reply, and one look at all its texts costs as much as one at each.
+        said = (self.text, self.refusal, self.model, self.choices, self.wanted, self.id)
+        if (masked := redact_values(said)) is not said:
+            for name, value in zip(("text", "refusal", "model", "choices", "wanted", "id"), masked, strict=True):
+                object.__setattr__(self, name, value)
         if self.logprobs and self.text and MASK in self.text:  # its tokens spell out what is masked
             object.__setattr__(self, "logprobs", ())
 

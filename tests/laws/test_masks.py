@@ -28,7 +28,7 @@ from rubric import (
     evaluate,
 )
 from rubric.driving import Failure, Reply
-from rubric.internals.secrets import MASK, redact, redact_reply
+from rubric.internals.secrets import MASK, redact, redact_given, redact_reply
 from rubric.suites.report import Report
 from rubric.suites.reporters.registry import reporter_names
 from rubric.testing.scripted_model import ScriptedModel
@@ -230,6 +230,24 @@ def shape(value: Any) -> Any:
     if isinstance(value, dict):
         return [shape(item) for item in value.values()]
     return [shape(item) for item in value] if isinstance(value, list) else None if isinstance(value, str) else value
+
+
+said = st.lists(
+    st.sampled_from([*KEYS.values(), "", "is warm", 'a "quoted', "\\u0073k-", "token:", "9abcdefgh"]), max_size=4
+)
+
+
+@given(said, said, said, st.lists(said, max_size=2), st.sampled_from(["", OURS, "9abcdefgh"]))
+def test_all_texts_of_a_reply_are_masked_as_each_alone(
+    text: list[str], refusal: list[str], model: list[str], choices: list[list[str]], given: str
+) -> None:
+    """Though they are looked at together; and a client may have masked what it was given before."""
+    parts = [" ".join(each) for each in (text, refusal, model, *choices)]
+    reply = Reply(parts[0], "stop", parts[1], model=parts[2], choices=tuple(parts[3:]), id=parts[1])
+    found = [reply.text, reply.refusal, reply.model, *reply.choices]
+    assert found == [redact_reply(each) for each in parts]
+    assert reply.id == reply.refusal
+    assert [redact_reply(redact_given(each, [given])) for each in parts] == [redact_reply(e, [given]) for e in parts]
 
 
 @given(st.text(max_size=30), st.sampled_from([*KEYS.values()]), st.text(max_size=30))
