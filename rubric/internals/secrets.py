@@ -272,9 +272,11 @@ def redact_values(said: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return each of *said* as `redact_value` does, and *said* itself where nothing is masked: nearly always."""
     try:  # at once: what fits within one of them fits within all of them, a line each
         lines = "\n".join([each if isinstance(each, str) else "\n".join(each) for each in said if each])
-    except TypeError:
-        return redact_value(said)
-    return said if redact_reply(lines) is lines else redact_value(said)
+        if redact_reply(lines) is lines:
+            return said
+    except TypeError:  # a user's model gave something else
+        pass
+    return tuple(map(redact_value, said))
 
 
 @lru_cache(maxsize=64)
