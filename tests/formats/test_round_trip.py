@@ -15,6 +15,7 @@ from rubric.values.checks import Contains, FitsSchema, IsJSON
 from rubric.values.criteria import Criterion, When
 from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree, Leaf, ask
+from tests.examples import examples
 from tests.places import ROOT
 from tests.rows import each_row
 from tests.strategies import any_texts, rubrics
@@ -51,18 +52,21 @@ def test_example_is_written_as_it_was() -> None:
     assert dumps(loads(EXAMPLE)) == EXAMPLE
 
 
+@examples(100)
 @given(rubrics())
 def test_yaml_round_trip(rubric: Rubric) -> None:
     """Any rubric reads back from its YAML as itself."""
     assert loads(dumps(rubric)) == rubric
 
 
+@examples(100)
 @given(rubrics())
 def test_json_round_trip(rubric: Rubric) -> None:
     """Any rubric reads back from its JSON as itself."""
     assert loads(dumps(rubric, format="json")) == rubric
 
 
+@examples(100)
 @given(rubrics(depth=3))
 def test_nested_round_trip(rubric: Rubric) -> None:
     """Rubrics within rubrics within rubrics read back as themselves."""
@@ -75,6 +79,7 @@ def test_text_stays_text(name: str) -> None:
     assert loads(dumps(Rubric(name, text="a"))).name == name
 
 
+@examples(100)
 @given(rubrics())
 def test_writing_is_stable(rubric: Rubric) -> None:
     """What was written and read is written the same again."""

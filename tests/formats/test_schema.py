@@ -13,6 +13,7 @@ from ruamel.yaml import YAML
 from rubric.errors import LoadError
 from rubric.formats.rubrics import dumps, loads, schema
 from rubric.values.rubrics import Rubric
+from tests.examples import examples
 from tests.places import ROOT
 from tests.rows import each_row
 from tests.strategies import rubrics
@@ -26,6 +27,7 @@ def test_schema_is_one() -> None:
     Draft202012Validator.check_schema(schema())
 
 
+@examples(100)
 @given(rubrics())
 def test_written_rubrics_fit(rubric: Rubric) -> None:
     """Whatever is written fits the schema."""

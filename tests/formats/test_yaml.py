@@ -115,6 +115,7 @@ def test_one_style(data: dict[str, Any]) -> None:
     assert yaml.to_yaml(data) == editing._print(editing._editor(), editing._style(data, ()))
 
 
+@examples(100)
 @given(rubrics())
 def test_rubrics(rubric: Rubric) -> None:
     """So they do with what the library writes."""

@@ -31,6 +31,7 @@ from rubric.grading.steps import Steps
 from rubric.results import Abstained, NotApplicable, Scored, Unjudged
 from rubric.testing.scripted_model import Line, ScriptedModel, reply_to
 from tests.drive import REPLY, carry, drive
+from tests.examples import examples
 from tests.findings import improvised, rubrics
 from tests.rows import each_row
 
@@ -146,6 +147,7 @@ def test_rubrics_may_be_nested_twenty_deep() -> None:
     assert (result.score, result.usage.calls) == (1.0, 1)
 
 
+@examples(100)
 @given(rubrics(), st.integers())
 def test_the_same_grading_asks_the_same_byte_for_byte(rubric: Rubric, seed: int) -> None:
     """Marks and nonces are derived, not drawn: replay and caches keep working."""
@@ -297,6 +299,7 @@ def test_a_nested_failure_has_the_bounds_of_what_is_missing() -> None:
     assert (result.bounds, result.coverage) == ((0.75, 1.0), 0.75)
 
 
+@examples(100)
 @given(rubrics(depth=2), st.integers(), st.sampled_from([1, 2, "all"]))
 def test_a_failure_now_and_then_never_contradicts_the_whole(rubric: Rubric, seed: int, per_call: Any) -> None:
     """The score of the run in which nothing fails lies within the bounds of the one in which something does."""

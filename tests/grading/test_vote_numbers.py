@@ -22,6 +22,7 @@ from rubric.store.cache_key import request_of
 from rubric.store.store import Store
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.judges import AnyJudge, Cascade
+from tests.examples import examples
 from tests.judging import JudgeLike
 from tests.sendables import KEY
 from tests.servers import Server
@@ -72,6 +73,7 @@ def numbers(bench: AnyJudge) -> list[int]:
     return [vote for _, vote in votes(number_votes(bench))]
 
 
+@examples(100)
 @given(benches)
 def test_no_two_judges_of_a_bench_have_the_same_ask(bench: AnyJudge) -> None:
     """Whatever a store makes of their models, parameters and keys."""
@@ -81,6 +83,7 @@ def test_no_two_judges_of_a_bench_have_the_same_ask(bench: AnyJudge) -> None:
     assert set(keys.values()) == {1}
 
 
+@examples(100)
 @given(benches)
 def test_votes_do_not_depend_on_whether_a_bench_stops_early(bench: AnyJudge) -> None:
     """So whoever lets it run to its end the next time is served what was asked before."""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rubric import Candidate, Criterion, DefinitionError, Judge, Rubric, Unit, diff
 from rubric.grading.planning import plan_one
 from tests import strategies
+from tests.examples import examples
 
 
 def asked(rubric: Rubric) -> Any:
@@ -34,6 +35,7 @@ CHANGES: dict[str, Any] = {
 
 
 @pytest.mark.filterwarnings("ignore::rubric.quality.UnreviewedWarning")
+@examples(100)
 @given(strategies.rubrics(), st.data())
 def test_a_judge_is_asked_the_same_unless_the_difference_says_otherwise(rubric: Rubric, data: st.DataObject) -> None:
     """Where `needs_calls` is False, the requests are equal to the byte."""

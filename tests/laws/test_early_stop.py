@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from rubric import Grade, Judge, Jury, Panel, Rubric, Ungraded
 from rubric.testing.scripted_model import ScriptedModel
 from tests.drive import drive
+from tests.examples import examples
 from tests.findings import improvised, rubrics
 
 
+@examples(100)
 @given(rubrics(), st.integers(), st.integers(2, 5), st.data())
 def test_a_panel_that_stops_early_comes_to_the_same_verdict(
     rubric: Rubric, seed: int, size: int, data: st.DataObject
@@ -42,6 +44,7 @@ def test_a_panel_that_stops_early_comes_to_the_same_verdict(
         assert (early.outcome.verdict, early.passed) == (whole.verdict, whole.passed)
 
 
+@examples(100)
 @given(rubrics(), st.integers(), st.integers(1, 5), st.floats(0.1, 1), st.sampled_from([0, 0, 0.2]))
 def test_a_jury_that_stops_early_comes_to_the_same_verdict(
     rubric: Rubric, seed: int, size: int, consensus: float, failing: float

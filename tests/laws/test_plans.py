@@ -30,6 +30,7 @@ def _all(rubric: Rubric) -> list[Criterion]:
     return [*rubric.judged, *nested]
 
 
+@examples(100)
 @given(rubrics(), st.integers(), st.sampled_from(BENCHES), st.booleans(), st.sampled_from([1, 2, "all"]))
 def test_a_run_keeps_to_its_plan(rubric: Rubric, seed: int, bench: Any, early_stop: bool, per_call: Any) -> None:
     """The calls lie within the least and the most, and every ask was in the plan, vote number and all."""

@@ -17,6 +17,7 @@ from tests.examples import examples
 from tests.findings import improvised, rubrics
 
 
+@examples(100)
 @given(rubrics(), st.integers(), st.sampled_from([0, 0.2]), st.sampled_from(["judge", "jury", "panel", "both"]))
 def test_the_same_rule_gives_the_same_result(rubric: Rubric, seed: int, failing: float, kind: str) -> None:
     """For judges, juries, panels and panels of juries, graded or not."""

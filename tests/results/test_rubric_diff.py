@@ -8,6 +8,7 @@ from hypothesis import given
 
 from rubric import Contains, Criterion, DefinitionError, Rubric, ask, diff
 from tests import strategies
+from tests.examples import examples
 from tests.rows import each_row
 
 TONE = Rubric("tone", threshold=0.7).expects("Is polite", id="polite").scores("Is warm", id="warm", weight=2)
@@ -67,6 +68,7 @@ def test_what_is_no_rubric_is_refused() -> None:
 
 
 @pytest.mark.long
+@examples(100)
 @given(strategies.rubrics())
 def test_a_rubric_does_not_differ_from_itself(rubric: Rubric) -> None:
     """An equal copy gives "no differences"."""

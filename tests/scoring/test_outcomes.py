@@ -18,6 +18,7 @@ from rubric.scoring import outcomes
 from rubric.scoring.outcomes import Outcome, outcome
 from rubric.values.aggregations import mean
 from rubric.values.findings import Finding
+from tests.examples import examples
 from tests.findings import GONE, INVENTED, QUOTED, Known, at_stage, cases
 
 UNITS = Rubric().scores("a").scores("b")
@@ -446,6 +447,7 @@ def test_rubrics_may_be_nested_fifty_deep() -> None:
 Case = tuple[Rubric, tuple[Known, ...]]
 
 
+@examples(100)
 @given(cases(depth=2))
 def test_the_score_lies_in_all_earlier_bounds(case: Case) -> None:
     """For any polarity, policy, aggregation, negation, nesting, gate and threshold; and bounds never widen."""
@@ -456,6 +458,7 @@ def test_the_score_lies_in_all_earlier_bounds(case: Case) -> None:
     assert last.score is None or last.bounds == (last.score, last.score)
 
 
+@examples(100)
 @given(cases(depth=2))
 def test_a_verdict_that_is_certain_stays(case: Case) -> None:
     """True or False before everything is known is never contradicted by what comes."""
@@ -465,6 +468,7 @@ def test_a_verdict_that_is_certain_stays(case: Case) -> None:
     assert then in (None, last)
 
 
+@examples(100)
 @given(cases())
 def test_coverage_only_grows(case: Case) -> None:
     """What is known stays known, and 1 means all."""
@@ -474,6 +478,7 @@ def test_coverage_only_grows(case: Case) -> None:
     assert (last.coverage == 1) is (last.score is not None)
 
 
+@examples(100)
 @given(cases(), st.randoms(use_true_random=False))
 def test_the_order_of_criteria_does_not_matter(case: Case, random: Any) -> None:
     """Neither to the score, nor to the bounds, nor to the verdict."""
@@ -510,6 +515,7 @@ def test_a_mean_lies_between_its_smallest_and_its_largest_value(pairs: list[tupl
     assert min(values) <= mean(values, [weight for _, weight in pairs]) <= max(values)
 
 
+@examples(100)
 @given(cases())
 def test_negation_is_undone_by_negation(case: Case) -> None:
     """The verdict of a negated rubric is the other one, and its bounds are mirrored; nothing applied stays a pass."""

@@ -20,6 +20,7 @@ from rubric.scoring.votes import fewest_votes, is_decided, tally
 from rubric.testing.scripted_model import Line, Says, ScriptedModel
 from rubric.values.judges import passes_needed
 from tests.drive import drive
+from tests.examples import examples
 from tests.findings import GONE, improvised, rubrics
 from tests.rows import each_row
 
@@ -94,6 +95,7 @@ ALONE: list[Callable[[Judge], Jury | Panel]] = [
 ]
 
 
+@examples(100)
 @given(rubrics(), st.integers())
 def test_a_jury_of_one_is_its_judge(rubric: Rubric, seed: int) -> None:
     """Same score, verdict, gates, bounds, contributions and calls."""

@@ -11,6 +11,7 @@ from rubric import Contains, Grade, Judge, Jury, Panel, Rubric, ask
 from rubric.internals.text import cell, shorten, table
 from rubric.testing.scripted_model import Says, ScriptedModel
 from tests.drive import drive
+from tests.examples import examples
 from tests.strategies import any_texts, rubrics, texts
 
 _BAR = re.compile(r"(?<!\\)(?:\\\\)*\|")
@@ -34,6 +35,7 @@ def test_a_table_has_as_many_cells_as_it_was_given(rows: list[tuple[str, str]]) 
     assert {len(_BAR.findall(line)) for line in lines} == {3}
 
 
+@examples(100)
 @given(rubrics())
 def test_a_rubric_shows_a_row_a_criterion(value: Rubric) -> None:
     """Its name cannot add lines, nor can anything else."""

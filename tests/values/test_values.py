@@ -61,6 +61,7 @@ from rubric.values import (
 )
 from rubric.values.criteria import slug
 from tests import strategies
+from tests.examples import examples
 
 NAMES: dict[str, Any] = {}
 for module in (
@@ -152,6 +153,7 @@ def test_a_noun_cannot_be_changed(noun: Any) -> None:
             setattr(noun, attribute.name, None)
 
 
+@examples(100)
 @given(strategies.rubrics(depth=2))
 def test_any_rubric_can_be_typed_back_copied_and_pickled(value: Rubric) -> None:
     """Whatever texts, numbers and nested rubrics it holds."""
