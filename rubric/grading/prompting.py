@@ -123,12 +123,12 @@ def text_of_candidate(candidate: Candidate) -> str:
 def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     """Return what all asks about *candidate* under *rubric* share."""
     digest, warnings, sections = sha256(), dict.fromkeys(candidate.remarks), dict[str, str]()
-    files, given, has_files = candidate.files, candidate.variables, bool(candidate.files)
+    files, given = [dict(each) if each else {} for each in (candidate.files, candidate.variables)]
     texts = {
         "reference answer": candidate.reference,
         "context": candidate.context,
         "file changes": candidate.file_changes,
-        "files": listing(files) if has_files else "",
+        "files": listing(files) if files else "",
         "candidate": candidate.output,
     }
     parts, hidden, was_asked = list[_Section](), dict[str, str](), False
@@ -146,7 +146,7 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
         warnings |= {f"kept elsewhere, and not shown to the judge: {name}": None for name in gone}
     titles_of_run = tuple([title for title, _, _ in parts]) if parts else ()
     done: list[Sequence[str]] = []
-    if parts or hidden or has_files or candidate.file_changes:
+    if parts or hidden or files or candidate.file_changes:
         done = [*[[title] for title in titles_of_run[:-1]], (*titles_of_run[-1:], STEPS, *_CHANGED)]
     blocks: list[tuple[list[str], _Hash]] = []  # each with a hash of all that is shown up to its end
     for block in (_GIVEN, *done, _GRADED):

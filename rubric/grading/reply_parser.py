@@ -135,9 +135,11 @@ _THINKING = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 
 def _after_thinking(text: str) -> str | None:
     """Return the part of *text* after its last thinking, tags in JSON apart; None if that thinking does not end."""
+    if "<" not in text:
+        return text
     # A thought at the beginning of the reply goes first: half an object in it would hide the tag at its end.
     text = after_first_thought(text)
-    tags = list(_THINKING.finditer(text)) if "<" in text else []
+    tags = list(_THINKING.finditer(text))
     spans = iter(object_spans(text)) if tags else iter(())
     start, end = next(spans, (len(text), len(text)))
     last = None
