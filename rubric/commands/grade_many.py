@@ -295,10 +295,16 @@ def _open_results(out: Path) -> IO[bytes]:
     file = out.open("wb")
 
     def flush_often() -> None:  # a flush for each line would compete with the event loop a thousand times a second
-        with suppress(OSError, ValueError):  # of the disk, which closing the file raises again; of a closed file
+        told = False
+        with suppress(ValueError):  # of a closed file
             while True:
                 time.sleep(0.1)
-                file.flush()
+                try:
+                    file.flush()
+                except OSError as problem:  # the lines are still in the buffer; writing more, or closing, raises again
+                    if not told:
+                        print_line(f"warning: --out {out}: {problem.strerror}; its last lines wait", problem=True)
+                    told = True
 
     threading.Thread(target=flush_often, daemon=True).start()
     return file

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
+import os
 import signal
 import sqlite3
 import subprocess
@@ -19,6 +22,7 @@ from junitparser import JUnitXml
 
 from rubric import Grades, Jury, grade_many
 from rubric.__main__ import main
+from rubric.commands.grade_many import _open_results
 from rubric.results import Counts
 from rubric.store.audit import stats
 from tests.browsers import data_of
@@ -469,3 +473,47 @@ def test_figures_of_a_suite_are_told_of_each_tag(folder: Path) -> None:
     command = ["grade", str(folder / "tags.yaml"), "-j", "offline", "--quiet", "--no-keep", "--by"]
     assert "tag smoke: 1 result: 1 of 1 grades pass" in CliRunner().invoke(main, [*command, "tag"]).stdout
     assert "--by: expected tag, group" in CliRunner().invoke(main, [*command, "nothing"]).stderr
+
+
+def test_a_disk_that_is_full_for_a_while_is_told_once_and_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Lines stay in the buffer and are flushed when there is room again; while there is none, closing raises."""
+    raw = _Full(tmp_path / "out.jsonl")
+    monkeypatch.setattr(Path, "open", lambda *_: io.BufferedWriter(raw))
+    file = _open_results(tmp_path / "out.jsonl")
+    monkeypatch.undo()
+    file.write(b"a line\n")
+    _wait(lambda: raw.refused > 2)
+    raw.is_full = False
+    _wait(lambda: raw.read() == b"a line\n")
+    said = capsys.readouterr().err
+    assert said.count("warning") == 1
+    assert f"--out {tmp_path / 'out.jsonl'}: No space left on device; its last lines wait" in " ".join(said.split())
+    raw.is_full = True
+    file.write(b"another\n")
+    with pytest.raises(OSError, match="No space left"):
+        file.close()
+
+
+class _Full(io.FileIO):
+    """A file on a disk without room."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "w")
+        self.is_full, self.refused = True, 0
+
+    def write(self, data: Any) -> int:
+        if self.is_full:
+            self.refused += 1
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().write(data) or 0
+
+    def read(self, *_: object) -> bytes:
+        return Path(str(self.name)).read_bytes()
+
+
+def _wait(until: Callable[[], object]) -> None:
+    end = time.monotonic() + 20
+    while not until() and time.monotonic() < end:
+        time.sleep(0.02)
