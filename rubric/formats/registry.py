@@ -7,6 +7,7 @@ recognised, read, written and offered by the command line like those of the libr
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
@@ -16,7 +17,7 @@ from typing import Any, cast
 from attrs import field, frozen
 
 from rubric import DefinitionError, Rubric
-from rubric.embed import Loading, fields, plugins
+from rubric.embed import Loading, clean, fields, plugins
 from rubric.formats.built_in import OWN
 from rubric.formats.recognition import GRADERS, HINT, STRONG, Evidence, Rule, Seen
 from rubric.suites.suite import Suite
@@ -176,12 +177,13 @@ def recognise(data: Any, name: str = "", schema: str = "", around: frozenset[str
         around: The names around it that tell what kind of project it is in; see `rubric.formats.projects.around`.
     """
     seen = Seen(data, name, schema, around)
-    fits = []
+    fits = list[_Fit]()
     for known in formats().values():
-        if reasons := [(weight, why) for weight, rule in known.evidence if (why := rule(seen))]:
-            strongest, why = max(reasons, key=lambda reason: reason[0])
-            name = known.version(data) if known.version else known.name
-            fits.append(_Fit(name, sum(weight for weight, _ in reasons), strongest, why, known.beside))
+        try:
+            fits += _fit(known, seen)
+        except Exception as error:  # noqa: BLE001 - a rule of another package's may raise anything
+            message = f"the format {known.name!r} is left out: a rule of its evidence raised {clean(repr(error))}"
+            warnings.warn(message, plugins.PluginWarning, stacklevel=2)
     if not fits:
         return Guess("", _describe(data))
     best, *others = sorted(fits, key=lambda fit: -fit.weight)
@@ -203,6 +205,13 @@ class _Fit:
     strongest: float
     why: str
     beside: Rule | None = None
+
+
+def _fit(known: Format, seen: Seen) -> Iterator[_Fit]:
+    if reasons := [(weight, why) for weight, rule in known.evidence if (why := rule(seen))]:
+        strongest, why = max(reasons, key=lambda reason: reason[0])
+        name = known.version(seen.data) if known.version else known.name
+        yield _Fit(name, sum(weight for weight, _ in reasons), strongest, why, known.beside)
 
 
 def case_files(data: Any) -> Iterator[str]:

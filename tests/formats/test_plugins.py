@@ -182,6 +182,21 @@ def test_a_package_that_registers_nonsense_stops_only_what_needs_it(
     forget()
 
 
+def test_a_format_whose_evidence_raises_is_named_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files of other formats are recognised as before, and its own can still be read by its name."""
+    broken = MODULE.replace('has("checklist", kind=list)', "lambda seen: seen.data['nope']")
+    monkeypatch.syspath_prepend(installed(tmp_path, broken))
+    forget()
+    said = "the format 'checklist' is left out: a rule of its evidence raised KeyError('nope')"
+    with pytest.warns(PluginWarning, match=f"^{re.escape(said)}$"):
+        assert loads_suite("cases: [{id: a, rubric: Is it kind?}]").format == "native"
+    assert loads_suite(TEXT, "checklist").format == "checklist"
+    monkeypatch.undo()
+    forget()
+
+
 def test_the_command_line_prints_the_warning_as_a_line(tmp_path: Path) -> None:
     """And goes on: only the exit code of what was asked for counts."""
     site = installed(tmp_path, "import nope")
