@@ -205,17 +205,15 @@ def plan(files: Sequence[str], form: str, columns: Sequence[str], **given: Any) 
     are_many = is_for_candidate and len(files) > 1 and holds_many(Path(files[1]))
     if are_many:
         refuse_given({"question", "reference"}, "is for one candidate; those of a file have their own")
-        planned = plan_calls(Path(files[1]), inputs.rubric(files[0]), inputs.judge, columns=options.columns_of(columns))
-        print_result(planned, form, quiet=True)
-        options.check_prices([planned])
-        return
-    refuse_given({"columns"}, "is for a file of many candidates")
+    else:
+        refuse_given({"columns"}, "is for a file of many candidates")
     if is_for_candidate:
-        candidate, rubric = inputs.candidate(files[1] if files[1:] else None, files[0]), inputs.rubric(files[0])
-        planned = plan_calls(candidate, rubric, inputs.judge)
-        if form == "table":
+        file, rubric = files[1] if files[1:] else None, inputs.rubric(files[0])
+        candidate = Path(files[1]) if are_many else inputs.candidate(file, files[0])
+        planned = plan_calls(candidate, rubric, inputs.judge, columns=options.columns_of(columns) or None)
+        if form == "table" and not are_many:
             print_markdown(as_markdown(rubric))
-        print_result(planned, form)
+        print_result(planned, form, quiet=are_many)
         options.check_prices([planned])
         return
     suites, _ = pick_cases(inputs.suites(files), files, inputs.patterns)

@@ -18,7 +18,6 @@ from rubric.embed import CONCURRENCY, JudgeLike, fields, judge_or_default, rows_
 from rubric.engine import Plan
 from rubric.formats.projects import is_rubric
 from rubric.formats.registry import find_format, format_names
-from rubric.models.pricing import priced
 from rubric.suites.report import Deferred
 from rubric.suites.reporters.registry import reporter, reporter_names
 
@@ -124,7 +123,7 @@ def _keep_prices(ctx: click.Context, _: click.Parameter, given: Sequence[str]) -
         raise click.BadParameter(f"expected MODEL=IN,OUT {meaning}: openai/my-7b=0.10,0.40") from None
     if len(prices) < len(given):
         raise click.BadParameter("a model is given twice; give it once")
-    ctx.with_resource(priced(budget.rates_of(prices)))
+    ctx.with_resource(budget.priced(prices))
 
 
 PRICES = "rubric.prices"
@@ -152,7 +151,7 @@ def check_prices(plans: Iterable[Plan] | None = None) -> Mapping[str, Any]:
         cure = " ".join(f"--price {shlex.quote(name)}=IN,OUT" for name in lacking)
         print_line(f"in dollars for a million tokens that are sent, and that come back, give {cure}", problem=True)
     budget: Budget = context.meta[PRICES]
-    budget.rates_of(names - {"offline"})
+    budget.priced(names - {"offline"})
     return budget.prices
 
 

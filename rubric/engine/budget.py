@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from functools import partial
 from typing import NoReturn
 
@@ -24,7 +24,7 @@ from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guided import guided_init
 from rubric.internals.text import counted
 from rubric.models.offline import OFFLINE
-from rubric.models.pricing import dearest, model_name, price
+from rubric.models.pricing import dearest, model_name, price, priced
 from rubric.models.retry import is_free
 from rubric.values.judges import AnyJudge, Judge
 from rubric.values.requests import Ask, Commit, Failure, Reply, Usage
@@ -397,13 +397,13 @@ class Budget:
         there, back = self.prices[judge.name]
         return evolve(usage, cost=(usage.prompt_tokens * there + usage.completion_tokens * back) / _MILLION)
 
-    def rates_of(self, judges: Iterable[str]) -> dict[str, tuple[float, float]]:
-        """Return the `prices` per token; raise `DefinitionError` for a model that *judges* do not name."""
+    def priced(self, judges: Iterable[str]) -> AbstractContextManager[None]:
+        """Let the `prices` stand in estimates; raise `DefinitionError` for a model that *judges* do not name."""
         names = {*judges}
         for name in self.prices:
             if name not in names:
                 raise DefinitionError(f"prices.{name}", f"no judge has this model{suggest(name, sorted(names))}")
-        return {name: (there / _MILLION, back / _MILLION) for name, (there, back) in self.prices.items()}
+        return priced({name: (there / _MILLION, back / _MILLION) for name, (there, back) in self.prices.items()})
 
     def _rates(self, judge: Judge, sent: int) -> tuple[float, float] | None:
         if judge.name in self.prices:

@@ -18,7 +18,7 @@ from rubric.grading.flow import check, flow
 from rubric.internals.guided import guided
 from rubric.internals.telemetry import TRACES, grade_span, warn_of
 from rubric.models.api_keys import default_judge
-from rubric.models.pricing import price, priced
+from rubric.models.pricing import price
 from rubric.models.windows import window_of
 from rubric.results.result import Grade, Ungraded
 from rubric.values.candidates import Candidate, of_text
@@ -302,7 +302,7 @@ def plan(
     each = checked if isinstance(checked, tuple) else [checked] * (max(several, default=0) + 1)
     rubrics = [each[place] for place in several if place < len(each)]
     plan_each = partial(plan_one, judge=judges, count=count_tokens, price=price, worst=worst_cost, window=window_of)
-    with priced(Budget(prices=prices or {}).rates_of(each.name for each in judges.single_judges())):
+    with Budget(prices=prices or {}).priced(each.name for each in judges.single_judges()):
         planned = Plan.total(plan_each(one, by) for one, by in zip(several.values(), rubrics, strict=True))
     lacking = without(rubrics[0], *fields_without(several.values())) if several else ()
     remarks = [left_out, source.remark(), *lacking]

@@ -230,13 +230,10 @@ class Generations(Presented):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON-able data."""
-        return {
-            "kind": "generations",
-            "sentence": self.sentence,
-            "cases": {id_: one.to_dict() for id_, one in self.made.items()},
-            "failures": {id_: str(failure) for id_, failure in self.failures.items()},
-            "kept": [*self.kept],
-        }
+        cases = {id_: one.to_dict() for id_, one in self.made.items()}
+        failures = {id_: str(failure) for id_, failure in self.failures.items()}
+        head = {"kind": "generations", "sentence": self.sentence}
+        return {**head, "cases": cases, "failures": failures, "kept": [*self.kept]}
 
     def save(self, path: str | Path | None = None, **options: Any) -> None:
         """

@@ -96,13 +96,8 @@ class Influences(Presented, Listed[Influence]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data that JSON holds, with the sentence and the rubric's digest."""
-        return {
-            "rubric": self.rubric.name,
-            "digest": self.rubric.digest,
-            "sentence": self.sentence,
-            "method": self.method,
-            "criteria": [asdict(one) for one in self],
-        }
+        head = {"rubric": self.rubric.name, "digest": self.rubric.digest, "sentence": self.sentence}
+        return {**head, "method": self.method, "criteria": [asdict(one) for one in self]}
 
 
 @guided

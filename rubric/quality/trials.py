@@ -143,16 +143,9 @@ class Trials(Presented, Sequence[Trial]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON-able data."""
-        return {
-            "kind": "trials",
-            "sentence": self.sentence,
-            "ok": self.ok,
-            "exit_code": self.exit_code,
-            "tests": [trial.to_dict() for trial in self],
-            **self.flips.to_dict(),
-            "one_sided": [*self.one_sided],
-            "calls": self.usage.calls,
-        }
+        head = {"kind": "trials", "sentence": self.sentence, "ok": self.ok, "exit_code": self.exit_code}
+        found = {"tests": [trial.to_dict() for trial in self], **self.flips.to_dict()}
+        return {**head, **found, "one_sided": [*self.one_sided], "calls": self.usage.calls}
 
 
 @guided

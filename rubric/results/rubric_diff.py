@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from attrs import asdict, fields, frozen
+from attrs import fields, frozen
 
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import refuse
@@ -93,12 +93,7 @@ class RubricDiff(Presented, Listed[RubricChange]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the differences as plain JSON-able data."""
-        return {
-            "before": self.before,
-            "after": self.after,
-            "needs_calls": self.needs_calls,
-            "changes": [asdict(change) for change in self.changes],
-        }
+        return {**super().to_dict(), "needs_calls": self.needs_calls}
 
     def tables(self) -> list[Table]:
         """The changes: those for the judge, then for the score, then for people."""

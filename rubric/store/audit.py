@@ -143,21 +143,13 @@ def stats(path: str | Path) -> Stats:
         states = connection.execute("SELECT state, count(*) FROM calls GROUP BY state ORDER BY state").fetchall()
         (requests,) = connection.execute("SELECT count(DISTINCT key) FROM calls").fetchone()
         models = tuple(ModelStats(*row) for row in connection.execute(_SUMS))
-        sums = "SELECT coalesce(sum(hits), 0), coalesce(sum(saved_calls), 0), coalesce(sum(saved_cost), 0.0)"
-        hits, saved_calls, saved_cost = connection.execute(f"{sums} FROM sessions").fetchone()
-    return Stats(
-        FrozenMap(states),
-        requests,
-        sum(each.calls for each in models),
-        sum(each.prompt_tokens for each in models),
-        sum(each.completion_tokens for each in models),
-        math.fsum(each.cost for each in models),
-        sum(each.unknown for each in models),
-        hits,
-        saved_calls,
-        saved_cost,
-        models,
-    )
+        served = "SELECT coalesce(sum(hits), 0), coalesce(sum(saved_calls), 0), coalesce(sum(saved_cost), 0.0)"
+        hits, saved_calls, saved_cost = connection.execute(f"{served} FROM sessions").fetchone()
+    counts = ("calls", "prompt_tokens", "completion_tokens", "unknown")
+    sums = {name: sum(getattr(each, name) for each in models) for name in counts}
+    saved = {"hits": hits, "saved_calls": saved_calls, "saved_cost": saved_cost}
+    cost = math.fsum(each.cost for each in models)
+    return Stats(FrozenMap(states), requests, cost=cost, models=models, **sums, **saved)
 
 
 _ROWS = """
@@ -181,17 +173,9 @@ def export(path: str | Path, *, newest_first: bool = False) -> Iterator[dict[str
             request = _mask(json.loads(_text(row)))
             if isinstance(request.get("params"), dict):  # an early version may have stored secret parameters
                 request["params"] = mask_settings(request["params"])
-            yield {
-                "call": id_,
-                "key": key.hex(),
-                "model": model,
-                "state": state,
-                "kind": kind,
-                "sent_at": sent_at,
-                "ended_at": ended_at,
-                "request": request,
-                **_mask(unpack(result, key.hex()) if result else {}),
-            }
+            ends = {"sent_at": sent_at, "ended_at": ended_at, "request": request}
+            call = {"call": id_, "key": key.hex(), "model": model, "state": state, "kind": kind, **ends}
+            yield {**call, **_mask(unpack(result, key.hex()) if result else {})}
 
 
 @contextmanager

@@ -304,25 +304,11 @@ class Comparison(Presented, Listed[Change]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain JSON-able data."""
-        changes = []
-        for change in self.changes:
-            data = asdict(change)
-            criteria = list(data.pop("criteria"))
-            data |= {"delta": change.delta, "changed_status": change.changed_status, "criteria": criteria}
-            changes.append(data)
-        return {
-            "suite": self.suite,
-            "passed": self.passed,
-            "exit_code": self.exit_code,
-            "counts": dict(self.counts),
-            "largest_drop": self.largest_drop,
-            "risk": self.risk,
-            "drops": [{**asdict(drop), "is_shown": drop.is_shown} for drop in self.drops],
-            "mean_before": self.mean_before,
-            "mean_after": self.mean_after,
-            "mean_delta": self.mean_delta,
-            "changes": changes,
-        }
+        means = ("mean_before", "mean_after", "mean_delta")
+        known = {name: getattr(self, name) for name in ("suite", "passed", "exit_code", "largest_drop", "risk", *means)}
+        drops = [{**asdict(drop), "is_shown": drop.is_shown} for drop in self.drops]
+        changes = [{**asdict(c), "delta": c.delta, "changed_status": c.changed_status} for c in self.changes]
+        return {**known, "counts": dict(self.counts), "drops": drops, "changes": changes}
 
 
 def compare(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from attrs import evolve, field, frozen
@@ -245,14 +245,31 @@ class Suite(fields.Shown, Listed[Case]):
         cases = suite.cases if target is None else [run for case in suite.cases for run in several(case, runs)]
         return evolve(suite, cases=settle(cases))
 
-    def plan(self, judge: JudgeLike | None = None, *, target: TargetLike | None = None) -> SuitePlan:
+    def plan(
+        self,
+        judge: JudgeLike | None = None,
+        *,
+        target: TargetLike | None = None,
+        prices: Mapping[str, tuple[float, float]] | None = None,
+    ) -> SuitePlan:
         """
         Plan a run without sending anything: the source of each candidate, its judge, calls, tokens and cost.
 
         Args:
             judge: As for `run`.
             target: As for `run`. Its responses are planned with about 2,000 characters each.
+            prices: Of models by their names, as for `plan`.
+
+        Raises:
+            DefinitionError: The price of a model that no case asks.
         """
         from rubric.suites.suite_plan import plan_suite  # noqa: PLC0415 - as in run
 
-        return plan_suite(self, None if judge is None else as_judge(judge), target=target)
+        by = None if judge is None else as_judge(judge)
+        planned = plan_suite(self, by, target=target)
+        if prices:
+            from rubric import Budget  # noqa: PLC0415 - as in run
+
+            with Budget(prices=prices).priced(ask.judge.name for ask in planned.total.asks):
+                planned = plan_suite(self, by, target=target)
+        return planned

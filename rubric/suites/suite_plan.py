@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 
 from rubric import Candidate, Criterion, Rubric
 from rubric import plan as plan_grade
-from rubric.embed import Listed, cell, clean, counted, describe, shorten, table
+from rubric.embed import Listed, Presented, Table, clean, counted, describe, shorten
 from rubric.engine import Plan
 from rubric.engine.grade import plan_asks
 from rubric.programs import programs_in
@@ -23,7 +23,6 @@ from rubric.suites.targets.base import DeferError, TargetLike
 from rubric.suites.targets.models import opening
 from rubric.suites.targets.providers import PROVIDERS, Providers, as_target, model_for
 from rubric.values import AnyJudge
-from rubric.view import html
 
 if TYPE_CHECKING:
     from rubric.suites.suite import Suite
@@ -66,21 +65,13 @@ class CasePlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON-able data, without the messages."""
-        return {
-            "id": self.id,
-            "rubric": clean(self.rubric.name),
-            "threshold": self.rubric.threshold,
-            "criteria": [
-                {"id": clean(c.id), "text": clean(c.text), "answer": clean(describe(c)), "weight": c.weight}
-                for c in self.rubric.judged
-            ],
-            "candidate": self.source,
-            "judge": self.judge,
-            "deferred": self.deferred,
-            "scripts": list(self.scripts),
-            "unsupported": list(self.unsupported),
-            **_figures(self.whole),
-        }
+        texts = ({"id": c.id, "text": c.text, "answer": describe(c)} for c in self.rubric.judged)
+        cleaned = ({name: clean(said) for name, said in each.items()} for each in texts)
+        criteria = [{**each, "weight": c.weight} for each, c in zip(cleaned, self.rubric.judged, strict=True)]
+        asked = {"rubric": clean(self.rubric.name), "threshold": self.rubric.threshold, "criteria": criteria}
+        named = {"id": self.id, **asked, "candidate": self.source, "judge": self.judge, "deferred": self.deferred}
+        lists = {"scripts": [*self.scripts], "unsupported": [*self.unsupported]}
+        return {**named, **lists, **_figures(self.whole)}
 
     @property
     def whole(self) -> Plan:
@@ -93,7 +84,7 @@ def _figures(plan: Plan) -> dict[str, Any]:
 
 
 @frozen(repr=False)
-class SuitePlan(Listed[CasePlan]):
+class SuitePlan(Presented, Listed[CasePlan]):
     """The plan of a suite's run, case by case; nothing has been sent or run."""
 
     _kind = "case"
@@ -122,27 +113,20 @@ class SuitePlan(Listed[CasePlan]):
         """The ids of the cases that would be deferred now."""
         return tuple(case.id for case in self.cases if case.deferred)
 
-    def __repr__(self) -> str:
-        deferred = f", {len(self.deferred)} deferred" if self.deferred else ""
+    @property
+    def sentence(self) -> str:
+        """How many cases there are, the calls and what they cost; nothing has been sent."""
+        deferred = f", {len(self.deferred):,} deferred" if self.deferred else ""
         cases = counted(len(self.cases), "case")
-        return f"<SuitePlan {self.suite!r}: {cases}{deferred}, {self.total.line()[len('Plan: ') :]}>"
+        return f"{clean(self.suite) or 'suite'}: {cases}{deferred}, {self.total.line()[len('Plan: ') :]}"
+
+    def tables(self) -> list[Table]:
+        """Each case in a row."""
+        return [("", ("case", "candidate", "judge", "calls", "cost at most", "remark"), [*map(_line, self.cases)])]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON-able data, without the messages, which are in `plan.asks` of each case."""
         return {"suite": self.suite, **_figures(self.total), "cases": [case.to_dict() for case in self.cases]}
-
-    def _repr_html_(self) -> str:
-        badges = [html.badge(f"{len(self.deferred):,} deferred", "deferred")] if self.deferred else []
-        cases = f"{len(self.cases):,} case{'s' if len(self.cases) != 1 else ''}"
-        said = f"{cases}: {self.total.line()[len('Plan: ') :]}."
-        head = html.header(said, *badges, title=" · ".join(filter(None, (clean(self.suite), "nothing has been sent"))))
-        return html.fragment(html.card(head, html.table(_HEAD, map(_line, self.cases), figures=(3, 4))))
-
-    def _repr_markdown_(self) -> str:
-        return f"{cell(repr(self)[1:-1])}\n\n{table(_HEAD, map(_line, self.cases))}"
-
-
-_HEAD = ("case", "candidate", "judge", "calls", "cost at most", "remark")
 
 
 def _line(case: CasePlan) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rubric import Contains, Criterion, Judge, Jury, Rubric, When, ask, grade, plan
+from rubric import Contains, Criterion, DefinitionError, Judge, Jury, Rubric, When, ask, grade, plan
 from rubric.suites import ModelTarget
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
@@ -135,7 +135,7 @@ def test_it_is_plain_data_and_a_table() -> None:
     assert shown.count("\n") == 5
     assert "a\\|b" in shown
     assert "./grade.py" in shown
-    assert repr(planned).startswith("<SuitePlan 's': 2 cases, 1 deferred, 4 calls, ")
+    assert repr(planned).startswith("<SuitePlan: s: 2 cases, 1 deferred, 4 calls, ")
 
 
 def test_a_grader_that_is_not_there_is_told_before_anything_is_paid_for() -> None:
@@ -164,3 +164,13 @@ def test_a_name_among_many_cases_lists_only_what_is_near() -> None:
     suite = Suite("s", [Case(f"case-{n}", TWO) for n in range(100)])
     with pytest.raises(KeyError, match=r"no case 'refund' among 100'?\"?$"):
         suite["refund"]
+
+
+def test_prices_of_unlisted_models_are_taken_as_by_plan() -> None:
+    """A suite is priced as a candidate is; the price of a model that no case asks is refused."""
+    suite = many(3)
+    assert suite.plan("openai/my-7b").cost is None
+    found = suite.plan("openai/my-7b", prices={"openai/my-7b": (1, 2)})
+    assert found.cost == pytest.approx(plan([GOOD] * 3, TWO, "openai/my-7b", prices={"openai/my-7b": (1, 2)}).cost)
+    with pytest.raises(DefinitionError, match="no judge has this model; did you mean 'openai/my-7b'"):
+        suite.plan("openai/my-7b", prices={"openai/my-8b": (1, 2)})

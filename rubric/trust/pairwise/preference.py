@@ -216,15 +216,9 @@ class Preference(Presented, Listed[CriterionPreference]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON-able data."""
-        shown: dict[str, Any] = {
-            "outcome": self.outcome,
-            "margin": self.margin,
-            "bounds": [*self.bounds],
-            "orders": [*self.orders],
-        }
-        shown |= {"names": [*self.names], "lengths": [*self.lengths]}
+        lists = {name: [*getattr(self, name)] for name in ("bounds", "orders", "names", "lengths")}
         kept = {name: value for name, value in super().to_dict().items() if name != "usage"}
-        return {**kept, **shown, "cost": self.usage.cost}
+        return {**kept, "outcome": self.outcome, "margin": self.margin, **lists, "cost": self.usage.cost}
 
 
 # -- asking --------------------------------------------------------------------------------------------------

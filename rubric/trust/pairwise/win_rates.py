@@ -310,20 +310,13 @@ class Preferences(Presented, Listed["Preference"]):
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON-able data."""
         controlled, strengths, _ = self._fit()
-        rates = {name: asdict(getattr(self, name)) for name in ("position", "consistency", "cycles")}
-        return {
-            "kind": "preferences",
-            "sentence": self.sentence,
-            "systems": [*self.systems],
-            "counts": self.counts,
-            "win_rates": [asdict(self.win_rate(name)) for name in self.systems],
-            "criteria": [asdict(self.win_rate(criterion=id_)) for id_ in self.criteria],
-            **rates,
-            "length_controlled": None if controlled is None else asdict(controlled),
-            "strengths": [asdict(one) for one in strengths],
-            "preferences": [one.to_dict() for one in self.preferences],
-            "remarks": self.remarks(),
-        }
+        rates: dict[str, Any] = {name: asdict(getattr(self, name)) for name in ("position", "consistency", "cycles")}
+        rates |= {"win_rates": [asdict(self.win_rate(name)) for name in self.systems]}
+        rates |= {"criteria": [asdict(self.win_rate(criterion=id_)) for id_ in self.criteria]}
+        rates |= {"length_controlled": None if controlled is None else asdict(controlled)}
+        told = {"kind": "preferences", "sentence": self.sentence, "systems": [*self.systems], "counts": self.counts}
+        lists = {"strengths": [*map(asdict, strengths)], "preferences": [one.to_dict() for one in self.preferences]}
+        return {**told, **rates, **lists, "remarks": self.remarks()}
 
     def plot(self) -> Any:
         """Return a forest of win rates as an Altair chart (extra `plots`)."""
