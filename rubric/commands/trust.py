@@ -13,7 +13,7 @@ import click
 
 from rubric import Grades, LoadError, load
 from rubric.commands.kept_runs import last_runs
-from rubric.commands.options import FORMAT, JUDGE, PATH, RISK, holds_results, refuse_folder, refuse_given
+from rubric.commands.options import BY, FORMAT, JUDGE, PATH, RISK, holds_results, refuse_folder, refuse_given
 from rubric.commands.output import Command, Refusal, print_json, print_line, print_result
 from rubric.commands.view import results_of
 from rubric.suites import Report
@@ -157,6 +157,7 @@ def _either(file: Path, rubrics: Sequence[Path], judge: Any) -> Grades:
 @click.argument("new", type=PATH, required=False)
 @click.argument("old", type=PATH, required=False)
 @click.option("--labels", nargs=2, type=PATH, metavar="NEW OLD", help="Labels of the new and of the old outputs.")
+@BY
 @click.option("--out", type=PATH, metavar="FILE", help="Write both runs as a page (.html): what broke, and why.")
 @click.option("--rubric", "rubrics", type=PATH, multiple=True, metavar="FILE", help="For --out: the rubric, or suite.")
 @JUDGE
@@ -166,6 +167,7 @@ def compare(
     old: Path | None,
     *,
     labels: tuple[Path, Path] | None,
+    by: str | None,
     out: Path | None,
     rubrics: tuple[Path, ...],
     judge: Any,
@@ -175,10 +177,11 @@ def compare(
     Compare two runs over the same candidates.
 
     NEW and OLD are what `grade-many --out` wrote, or folders of kept runs, paired by key, else by place; without them,
-    the last two kept runs of the same files. With --out, they may be reports of suites in JSON; lines of results need
-    --rubric for the page, and --judge where it was a panel.
+    the last two kept runs of the same files. --by is for a column that grade-many --by has kept. With --out, they may
+    be reports of suites in JSON; lines of results need --rubric for the page, and --judge where it was a panel.
 
-    Exit codes: 0 no worse, 1 the pass rate or the score is worse and chance does not explain it, 2 bad input.
+    Exit codes: 0 no worse, 1 the pass rate or the score, of all or of a group, is worse and chance does not explain it,
+    2 bad input.
     """
     if new is None:
         new, old = (folder / "results.jsonl" for folder in last_runs(2))
@@ -189,7 +192,7 @@ def compare(
         raise Refusal("--rubric and --judge are for the page of both runs; name its file with --out page.html")
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
         raise Refusal(f"--out {out}: expected a file that ends in .html")
-    if out is not None and not holds_results(new) and not holds_results(old):
+    if by is None and out is not None and not holds_results(new) and not holds_results(old):
         Report.load(new).write(out, against=Report.load(old))
         print_line(f"wrote {out}")
         return
@@ -197,9 +200,10 @@ def compare(
         people = from_extra("rubric.trust", "Labels").read(labels[0]) if labels else None
         first, second = (_either(file, rubrics, judge) for file in (new, old))
         first.report(out, against=second, labels=people)
-    found = from_extra("rubric.trust", "compare")(new, old, labels)
+    found = from_extra("rubric.trust", "compare")(new, old, labels, by=by)
     if form != "json":
         print_line(f"new: {new}, old: {old}", problem=True)
     print_result(found, form)
     worse = [one for one in found if one.id in ("pass rate", "score") and one.interval[1] < 0]
+    worse += [c for group in found.groups.values() for c in group if c.is_shown and c.difference < 0]
     sys.exit(WORSE if worse else FINE)

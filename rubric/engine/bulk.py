@@ -208,7 +208,8 @@ class _Job:
         result = Ungraded.of(rubric, NOBODY, failure, index=index)
         if candidate is None:
             return result
-        return evolve(result, key=candidate.key, group=candidate.group, candidate=candidate)
+        group, variables = candidate.group, candidate.variables
+        return evolve(result, key=candidate.key, group=group, variables=variables, candidate=candidate)
 
 
 @frozen

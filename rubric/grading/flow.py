@@ -297,6 +297,7 @@ def _grade(candidate: Candidate, rubric: Rubric, judge: AnyJudge) -> Steps[Resul
         result = yield from steps
     # Set in place, since the result is new and unshared: a copy of all fields costs as much as scoring.
     object.__setattr__(result, "candidate", candidate)
+    object.__setattr__(result, "variables", candidate.variables)
     if candidate.key or candidate.group:
         object.__setattr__(result, "key", candidate.key)
         object.__setattr__(result, "group", candidate.group)

@@ -5,6 +5,7 @@ from rubric.values.findings import Scored as Scored
 from rubric.values.findings import Step as Step
 from rubric.values.findings import Unjudged as Unjudged
 
+from .collection import places_by as places_by
 from .plain_data import Plain as Plain
 from .plain_data import Record as Record
 from .report_rows import Entry as Entry

@@ -53,13 +53,37 @@ def _as_results(value: Iterable[Grade | Ungraded]) -> tuple[Grade | Ungraded, ..
 
 _GROUPED_BY = ("tag", "group", "key", "verdict", "rubric", "judge")
 
-NO_VALUE = "(none)"
+_NO_VALUE = "(none)"
 """The group of results without a value."""
 
 
-def values_of(result: Grade | Ungraded, by: str | Callable[[Any], object]) -> Sequence[str]:
-    """Return the values of *result* by which it is grouped; none where it has none."""
-    variables = {} if result.candidate is None else result.candidate.variables
+_VARIABLE = "Candidate('the reply', variables={'topic': 'refunds'}), or of rows columns={'variables': ['topic']}"
+
+
+def places_by(
+    results: Sequence[Grade | Ungraded | Record], by: str | Callable[[Any], object], cure: str = _VARIABLE
+) -> dict[str, list[int]]:
+    """
+    Return the places of *results*, or of records, that share each value of *by*, as `Grades.by` has it.
+
+    Raises:
+        DefinitionError: No result has it; the *cure* says how results get it.
+    """
+    places: dict[str, list[int]] = {}
+    for place, result in enumerate(results):
+        for value in _values_of(result, by):
+            places.setdefault(value, []).append(place)
+    if places or not results:
+        return places
+    if known := {name for result in results for name in result.variables}:
+        others = sorted(one for one in {*_GROUPED_BY, *known} if one != by)
+        raise DefinitionError("by", f"no result has {shorten(repr(by), 80)}{suggest(str(by), others)}")
+    named = "tag, group, key, verdict, rubric, judge, a variable of the candidates or a function of a result"
+    raise refuse("by", by, f"{named}; no result here has it: {cure}")
+
+
+def _values_of(result: Grade | Ungraded | Record, by: str | Callable[[Any], object]) -> Sequence[str]:
+    variables = result.variables
     if by == "tag" and "tag" not in variables:
         return result.tags
     found = by(result) if callable(by) else variables.get(by, getattr(result, by, None) if by in _GROUPED_BY else None)
@@ -241,18 +265,10 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         Raises:
             DefinitionError: No result has it.
         """
-        groups: dict[str, list[Grade | Ungraded]] = {}
-        for result in self.results:
-            for value in values_of(result, what) or [NO_VALUE]:
-                groups.setdefault(value, []).append(result)
-        if groups.keys() == {NO_VALUE}:
-            named = "tag, group, key, verdict, rubric, judge, a variable of the candidates or a function of a result"
-            if known := {one for each in self.results if each.candidate for one in each.candidate.variables}:
-                others = sorted(one for one in {*_GROUPED_BY, *known} if one != what)
-                raise DefinitionError("by", f"no result has {shorten(repr(what), 80)}{suggest(str(what), others)}")
-            cure = "Candidate('the reply', variables={'topic': 'refunds'}), or of rows columns={'variables': ['topic']}"
-            raise refuse("by", what, f"{named}; no result here has it: {cure}")
-        return {value: Grades(results) for value, results in groups.items()}
+        groups = places_by(self.results, what)
+        if without := sorted({*range(len(self))}.difference(*groups.values())):
+            groups[_NO_VALUE] = [*groups.get(_NO_VALUE, ()), *without]
+        return {value: Grades(self.results[place] for place in places) for value, places in groups.items()}
 
     def rescore(
         self, rubric: Rubric | None = None, *, judge: Jury | Panel | Cascade | None = None, **rule: Any
@@ -349,6 +365,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
 
         - `index`: the place of the candidate, from 0;
         - `key`, `group`: the candidate's; None if it has none, and left out if no candidate has;
+        - `variable.` and a name: each variable of the candidates, as text; None where one has none;
         - `rubric`: the digest of its rubric; left out where all have one;
         - `input`, `output`: the candidate's; None if it has none, or was not kept;
         - `score`: in 0..1; None if ungraded;
@@ -390,7 +407,8 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
 
     def _names(self) -> list[str]:
         named = [name for name in ("key", "group") if any(getattr(result, name) for result in self.results)]
-        return [*named, "rubric"] if len(digests_of(self.results)) > 1 else named
+        variables = dict.fromkeys(f"variable.{name}" for result in self.results for name in result.variables)
+        return [*named, *variables, *(["rubric"] if len(digests_of(self.results)) > 1 else [])]
 
     def _ids(self) -> list[str]:
         return list(dict.fromkeys(finding.id for result in self.results for finding in result.findings))
@@ -519,9 +537,11 @@ def _row(result: Grade | Ungraded, n: int, names: Sequence[str], ids: Sequence[s
     low, high = result.bounds
     ungraded = result if isinstance(result, Ungraded) else None
     reasons = {finding.id: finding.reason for finding in result.findings}
+    named = {"key": result.key, "group": result.group, "rubric": result.rubric.digest if "rubric" in names else ""}
+    named |= {f"variable.{name}": str(value) for name, value in result.variables.items() if value is not None}
     return {
         "index": _place(result, n),
-        **{name: result.rubric.digest if name == "rubric" else getattr(result, name) or None for name in names},
+        **{name: named.get(name) or None for name in names},
         **{name: getattr(result.candidate, name, "") or None for name in ("input", "output")},
         "score": result.outcome.score,
         "passed": result.passed,

@@ -35,7 +35,7 @@ from rubric.internals.containers import NoTruth
 from rubric.internals.fields import misspelt, suggest
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.row_files import check_finite, rows_in
-from rubric.internals.secrets import redact
+from rubric.internals.secrets import mask_settings, redact
 from rubric.internals.text import shorten
 from rubric.scoring.outcomes import Verdict
 from rubric.values.digest import labelled_place
@@ -59,7 +59,7 @@ KINDS: dict[type, Kind] = {
 UNWRITTEN = {"unwritten": True}
 """The metadata of a field that is not in the plain form."""
 
-_MOST_PROBLEMS = 10
+_MOST_PROBLEMS, _LONGEST_VARIABLE = 10, 200
 
 
 class Plain:
@@ -94,12 +94,16 @@ class Record(NoTruth, Plain):
         rubric: The rubric's name; *digest* is of all that it asks.
         judge: The judge's name; *judge_digest* is of its settings too.
         chosen_by: The labels that chose the rubric or the judge.
+        variables: Those of the candidate that results are grouped by: numbers and texts of up to 200 characters, with
+            secrets masked.
     """
 
     _remark = "no result that to_dict made: "
 
     key: str = ""
     group: str = ""
+    variables: FrozenMap = FrozenMap()
+    tags: tuple[str, ...] = ()
     rubric: str = ""
     digest: str = ""
     judge: str = ""
@@ -130,6 +134,7 @@ class Record(NoTruth, Plain):
             digest=result.rubric.digest,
             judge=result.judge.name if isinstance(result.judge, Judge) else repr(result.judge),
             judge_digest=result.judge.digest,
+            variables=_grouping(result.variables),
             votes=tuple(map(cls.of, result.votes)),
             **{name: getattr(result.outcome, name) for name in _OF_OUTCOME},
             **{name: getattr(result, name) for name in _OF_RESULT},
@@ -163,8 +168,14 @@ class Record(NoTruth, Plain):
 
 _OF_OUTCOME = ("score", "verdict", "passed", "gates", "vacuous")
 _OF_ANY = ("key", "group", "chosen_by", "models", "bounds", "coverage", "degenerate", "findings", "failures")
-_OF_RESULT = (*_OF_ANY, "warnings", "usage", "contributions")
-_NAMES = {"index", "key", "group", "chosen_by"}
+_OF_RESULT = (*_OF_ANY, "tags", "warnings", "usage", "contributions")
+_NAMES = {"index", "key", "group", "variables", "tags", "chosen_by"}
+
+
+def _grouping(variables: FrozenMap) -> FrozenMap:
+    """Return those of *variables* by which results are grouped, masked: a long text is material, and stays out."""
+    said = {name: value for name, v in variables.items() if isinstance(value := plain(v), str | int | float)}
+    return FrozenMap(mask_settings({name: v for name, v in said.items() if len(str(v)) <= _LONGEST_VARIABLE}))
 
 
 # -- writing ---------------------------------------------------------------------------------------------

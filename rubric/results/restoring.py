@@ -69,7 +69,7 @@ def _result(record: Record, rubric: Rubric, judge: AnyJudge) -> Grade | Ungraded
     if [finding.id for finding in record.findings] != [criterion.id for criterion in rubric.judged]:
         raise DefinitionError("data.findings", "they are not those of its rubric")
     known = {name: getattr(record, name) for name in ("usage", "failures", "warnings", "models")}
-    of = {name: getattr(record, name) for name in ("index", "key", "group")}
+    of = {name: getattr(record, name) for name in ("index", "key", "group", "variables", "tags")}
     if record.degenerate:
         return evolve(degenerate(rubric, judge, record.degenerate), **known, **of)
     if isinstance(judge, Judge):

@@ -93,7 +93,8 @@ class Result(NoTruth, Listed[Finding]):
         index: The place of the candidate among those of `grade_many`, from 0; None for one that was graded alone.
         key: The candidate's, see `Candidate`; empty if it has none.
         group: The candidate's.
-        tags: The labels of its case, in a suite; they are not written to files.
+        variables: The candidate's, by which `Grades.by` groups; those of a line that was read.
+        tags: The labels of its case, in a suite.
         candidate: What was graded; None where that is not kept.
         exchanges: The transcript: every request with its messages, raw reply and usage, in the order of the replies;
             empty unless it was kept (`keep=True`, or a store).
@@ -116,6 +117,7 @@ class Result(NoTruth, Listed[Finding]):
     index: int | None = field(default=None, eq=False, kw_only=True)
     key: str = field(default="", eq=False, kw_only=True)
     group: str = field(default="", eq=False, kw_only=True)
+    variables: FrozenMap = field(default=FrozenMap(), eq=False, kw_only=True)
     tags: tuple[str, ...] = field(default=(), eq=False, kw_only=True)
     candidate: Candidate | None = field(default=None, eq=False, kw_only=True)
     exchanges: tuple[Exchange, ...] = field(default=(), eq=False, kw_only=True)
@@ -130,6 +132,11 @@ class Result(NoTruth, Listed[Finding]):
     def coverage(self) -> float:
         """The share of the weight, in 0..1, that was judged; graders that the caller skipped were not."""
         return self.outcome.coverage * (1 - skipped_weight(self.rubric))
+
+    @property
+    def gates(self) -> tuple[str, ...]:
+        """The ids of the criteria that fail the grade, whatever the mean or the missing verdicts are."""
+        return self.outcome.gates
 
     @property
     def cluster(self) -> Hashable:
@@ -180,7 +187,8 @@ class Result(NoTruth, Listed[Finding]):
             DefinitionError: A judge would be asked something else (`diff` says what), or the votes do not fit.
         """
         same: dict[str, Any] = {
-            name: getattr(self, name) for name in ("index", "key", "group", "candidate", "exchanges", "models")
+            name: getattr(self, name)
+            for name in ("index", "key", "group", "variables", "tags", "candidate", "exchanges", "models")
         }
         return evolve(self._rescore(rubric, judge, rule), **same)
 
@@ -291,11 +299,6 @@ class Grade(Result):
         return self.outcome.verdict
 
     @property
-    def gates(self) -> tuple[str, ...]:
-        """The ids of the criteria that failed the grade whatever the mean is."""
-        return self.outcome.gates
-
-    @property
     def vacuous(self) -> bool:
         """Whether no criterion applied."""
         return self.outcome.vacuous
@@ -337,11 +340,6 @@ class Ungraded(Result):
     def verdict(self) -> Literal["ungraded"]:
         """`ungraded`."""
         return "ungraded"
-
-    @property
-    def gates(self) -> tuple[str, ...]:
-        """The ids of the criteria that fail the grade whatever the missing verdicts are."""
-        return self.outcome.gates
 
     @property
     def passed(self) -> bool | None:

@@ -7,12 +7,12 @@ corrected by PPI++ like an estimate: people's differences, moved by the judge's 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
 from rubric import DefinitionError, Grades
@@ -24,6 +24,9 @@ from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import UNIT, Judged, Ratings, Scale, as_judged, match_labels, numbered
 from rubric.view.comparison_page import sentence_of
 from rubric.view.plots import chart, forest, row_of
+
+_WHOLE = ("pass rate", "score")
+"""The figures of the whole, which stand first."""
 
 
 @frozen
@@ -39,7 +42,7 @@ class CriterionDifference(NoTruth):
         difference: The mean difference.
         interval: Where the true difference lies, with 95 % confidence.
         p: The probability of such a difference if there is none.
-        adjusted: The same after Holm's correction for the number of criteria; of the whole, as it is.
+        adjusted: The same after Holm's correction for the number of criteria, or of groups; of the whole, as it is.
         gained: Of verdicts: pairs of which only the new one passes.
         lost: Of verdicts: pairs of which only the old one passes.
         worse: The keys (or places) of the candidates to which the new run gives less; more, where a yes is unwanted.
@@ -87,6 +90,13 @@ class CriterionDifference(NoTruth):
         """True of verdicts and of the score, of which no two means are further apart than 1."""
         return self.gained is not None or self.id == "score"
 
+    def row(self, name: str) -> tuple[object, ...]:
+        """Return the figures of a table, after a *name*."""
+        interval = f"{self.interval[0]:+.3f} to {self.interval[1]:+.3f}"
+        least = "none" if self.is_share and self.detectable > 1 else self.detectable
+        means, moved = (self.n, self.new, self.old), f"{self.difference:+.3f}"
+        return name, *means, moved, interval, self.adjusted, least, len(self.worse), len(self.better)
+
     def pairs_for(self, difference: float) -> int:
         """Return how many pairs find a *difference* with a power of 80 %."""
         fields.check_number("difference", difference, 1e-9, 1e9)
@@ -106,6 +116,8 @@ class Difference(Presented, Listed[CriterionDifference]):
         unpaired_old: What the old run alone has.
         ungraded: Pairs that are left out, since one of them is ungraded.
         notes: What to know before it is trusted.
+        by: What the pairs are grouped by; empty where they are not.
+        groups: The pass rate and the score of each group of pairs, by its name.
     """
 
     _truth = "its figures"
@@ -117,16 +129,21 @@ class Difference(Presented, Listed[CriterionDifference]):
     unpaired_old: tuple[str, ...] = ()
     ungraded: int = 0
     notes: tuple[str, ...] = ()
+    by: str = ""
+    groups: Mapping[str, Difference] = field(factory=dict, hash=False)
 
     @property
     def sentence(self) -> str:
         """A description of the main figure, and of criteria that chance does not explain and that it does not show."""
-        lead, moves = self.criteria[0], []
-        for c in self.criteria[1:]:
-            if c.is_shown and not (lead.is_shown and lead.difference * c.difference > 0):
-                went, (low, high) = "up" if c.difference > 0 else "down", c.interval
-                moves.append(f"{c.id!r} went {went} by {c.difference:+.3f} ({low:+.3f} to {high:+.3f})")
-        moved = f" But {', '.join(moves)}: chance does not explain it." if moves else ""
+        lead = self.criteria[0]
+        moves = [c for c in self.criteria[1:] if c.is_shown]
+        unsaid = [c for c in moves if not (lead.is_shown and lead.difference * c.difference > 0)]
+        moved = _moves(" But ", [(repr(c.id), c) for c in unsaid])
+        if self.groups:
+            looked = counted(len(self.groups), "group") + (f" by {self.by}" if self.by != "group" else "")
+            first = {name: next((c for c in one if c.is_shown), None) for name, one in self.groups.items()}
+            told = _moves(f" Of {looked}, ", [(f"the {c.id} of {name!r}", c) for name, c in first.items() if c])
+            moved += told or f" No difference is shown in one of {looked} alone."
         return sentence_of(lead.id, lead.difference, lead.interval, lead.n, is_shown=lead.is_shown) + moved
 
     @property
@@ -165,15 +182,13 @@ class Difference(Presented, Listed[CriterionDifference]):
         return [*lines, *self.notes]
 
     def tables(self) -> list[Table]:
-        """Each criterion in a row."""
-        head = ("", "pairs", "new", "old", "difference", "95 % interval", "p (Holm)", "detectable", "worse", "better")
-        rows: list[tuple[object, ...]] = []
-        for c in self.criteria:
-            interval = f"{c.interval[0]:+.3f} to {c.interval[1]:+.3f}"
-            least = "none" if c.is_share and c.detectable > 1 else c.detectable
-            moved = f"{c.difference:+.3f}"
-            rows.append((c.id, c.n, c.new, c.old, moved, interval, c.adjusted, least, len(c.worse), len(c.better)))
-        return [("", head, rows)]
+        """Each criterion in a row; then each group."""
+        head = ("pairs", "new", "old", "difference", "95 % interval", "p (Holm)", "detectable", "worse", "better")
+        tables: list[Table] = [("", ("", *head), [c.row(c.id) for c in self.criteria])]
+        for one in _WHOLE if self.groups else ():
+            title = f"{one} by {self.by}, {counted(len(self.groups), 'group')}: p is corrected for their number"
+            tables.append((title, (self.by, *head), [group[one].row(name) for name, group in self.groups.items()]))
+        return tables
 
     def plot(self) -> Any:
         """Return each difference with its interval and the band that cannot be told from 0, as an Altair chart."""
@@ -185,6 +200,15 @@ class Difference(Presented, Listed[CriterionDifference]):
         return chart(drawn, title=self.sentence)
 
 
+def _moves(start: str, named: Sequence[tuple[str, CriterionDifference]]) -> str:
+    """Return that *named* ones went up or down; empty if there are none."""
+    moves = []
+    for name, c in named:
+        went, (low, high) = "up" if c.difference > 0 else "down", c.interval
+        moves.append(f"{name} went {went} by {c.difference:+.3f} ({low:+.3f} to {high:+.3f})")
+    return f"{start}{', '.join(moves)}: chance does not explain it." if moves else ""
+
+
 def _some(keys: Sequence[str], most: int) -> str:
     return ", ".join([*map(repr, keys[:most]), *(["..."] if len(keys) > most else [])])
 
@@ -194,6 +218,8 @@ def compare(
     new: Grades | Report | Judged | str | PathLike[str],
     old: Grades | Report | Judged | str | PathLike[str],
     labels: tuple[Labels | Any, Labels | Any] | None = None,
+    *,
+    by: str | Mapping[Any, str] | None = None,
 ) -> Difference:
     """
     Compare two runs over the same candidates, paired by key, else by place.
@@ -202,11 +228,18 @@ def compare(
         new: The grades of one run.
         old: The grades of the other.
         labels: What people say of the new and of the old outputs, a pair; the difference is corrected by them.
+        by: Look at each group of candidates too: a variable of theirs, such as `topic`, or `group`, `tag` and the like,
+            as for `Grades.by`; or a mapping from the key (or place) of a candidate to its group.
 
     Raises:
-        DefinitionError: No candidate is in both, or labels are not a pair.
+        DefinitionError: No candidate is in both, labels are not a pair, or nothing is grouped like that.
     """
     a, b = as_judged(new, "new"), as_judged(old, "old")
+    found = _compare(a, b, labels)
+    return found if by is None else _by_group(found, a, b, labels, by)
+
+
+def _compare(a: Judged, b: Judged, labels: Any) -> Difference:
     names, rows_a, rows_b, only_a, only_b = _pairs(a, b)
     groups = a.groups[rows_a] if a.grouped else None
     targets, remarks = _targets(a, b, labels)
@@ -228,7 +261,7 @@ def compare(
         one = _difference(name, x[both], z[both], kept, labelled[both], is_verdict=is_verdict)
         if one is None:
             continue
-        ends = _bounds(x, z, UNIT if name in ("pass rate", "score") else a.columns[name][0])
+        ends = _bounds(x, z, UNIT if name in _WHOLE else a.columns[name][0])
         apart = ~both & ~np.isnan(labelled)
         rest = paired_contrast(labelled[apart], None if groups is None else groups[apart]) if apart.sum() > 1 else None
         if rest is not None and ends is not None:
@@ -244,18 +277,51 @@ def compare(
     if not found:
         units = "groups of candidates" if groups is not None else "candidates"
         raise DefinitionError("new", f"fewer than two {units} are graded in both runs, so nothing can be compared")
-    own = [c for c in found if c.id not in ("pass rate", "score")]
+    own = [c for c in found if c.id not in _WHOLE]
     adjusted = iter(holm([c.p for c in own]))
-    found = [c if c.id in ("pass rate", "score") else evolve(c, adjusted=next(adjusted)) for c in found]
+    found = [c if c.id in _WHOLE else evolve(c, adjusted=next(adjusted)) for c in found]
     graded = ~np.isnan(a.columns[""][1][rows_a]) & ~np.isnan(b.columns[""][1][rows_b])
     notes = [few] if groups is not None and (few := few_groups(len(np.unique(groups)))) else []
     notes += [*of_runs(a, b), *remarks]
     if unwanted := [c.id for c in own if a.columns[c.id][0].is_inverted]:
         notes.append(f"A yes to {', '.join(map(repr, unwanted))} is unwanted: a minus is the better.")
-    notes += beside_holm([(c.id, c.interval, c.adjusted) for c in found if c.id not in ("pass rate", "score")], 0.05)
+    notes += beside_holm([(c.id, c.interval, c.adjusted) for c in found if c.id not in _WHOLE], 0.05)
     return Difference(
         tuple(found), a.name, b.name, tuple(only_a), tuple(only_b), int((~graded).sum()), tuple(sentences(notes))
     )
+
+
+def _by_group(whole: Difference, a: Judged, b: Judged, labels: Any, by: str | Mapping[Any, str]) -> Difference:
+    """Return *whole* with the difference of each group, p corrected for their number, and what is left out."""
+    again = f"run again: rubric grade-many ... --by {by} (with the same --store nothing is paid twice)"
+    joined = f"join rows by key: compare(new, old, by={{row['key']: row[{by!r}] for row in rows}})"
+    sides = [run.rows_by(by, f"grade the {which} {again}; or {joined}") for run, which in ((a, "new"), (b, "old"))]
+    runs = zip((a, b), sides, strict=True)
+    new, old = ({(run.names[row], name) for name, rows in side.items() for row in rows} for run, side in runs)
+    if apart := sorted({key for key, _ in new ^ old}.difference(whole.unpaired_new, whole.unpaired_old)):
+        what = f"{counted(len(apart), 'candidate')} in other groups in the new run than in the old ({_some(apart, 3)})"
+        raise DefinitionError("by", f"{what}; name the groups by a mapping from keys: by={{'a': 'billing'}}")
+    groups, few = dict[str, Difference](), list[str]()
+    for name in sorted(sides[0].keys() & sides[1].keys()):
+        try:
+            one = _compare(a.part(sides[0][name]), b.part(sides[1][name]), labels)
+            groups[name] = evolve(one, criteria=(one["pass rate"], one["score"]))
+        except (DefinitionError, KeyError):  # too few pairs, or of single criteria alone
+            few.append(name)
+    enough = "two graded pairs" if labels is None else "two graded pairs with labels"
+    if not groups:
+        raise DefinitionError("by", f"no group has {enough}, so nothing can be compared")
+    adjusted = [iter(holm([one[id_].p for one in groups.values()])) for id_ in _WHOLE]
+    for name, one in groups.items():
+        criteria = (evolve(c, adjusted=next(p)) for c, p in zip(one, adjusted, strict=True))
+        groups[name] = evolve(one, criteria=tuple(criteria))
+    leads = [(name, one.criteria[0]) for name, one in groups.items()]
+    notes = beside_holm([(name, c.interval, c.adjusted) for name, c in leads], 0.05)
+    notes += [f"left out, without {enough}: {_some(few, 3)}"] if few else []
+    if left := len({*range(len(a))}.difference(*sides[0].values())):
+        notes.append(f"{counted(left, 'candidate')} of the new run in no group")
+    said = by if isinstance(by, str) else "group"
+    return evolve(whole, notes=(*whole.notes, *sentences(notes)), by=said, groups=groups)
 
 
 def _with_ungraded(

@@ -19,7 +19,7 @@ from attrs import evolve, field, frozen
 
 from rubric import Choices, Criterion, DefinitionError, Grade, Judge, Levels, Ungraded, YesNo
 from rubric.embed import Check, Finding, fields, shorten
-from rubric.results import Record, Scored
+from rubric.results import Record, Scored, places_by
 from rubric.suites.report import Report
 from rubric.trust.inference import Codes, Floats
 from rubric.trust.labels import Label, Labels, Value
@@ -148,12 +148,12 @@ class Judged:
         scores: The score of the whole, in 0..1; NaN if ungraded.
         votes: For each criterion the values of the members of a jury, a column a member.
         name: The judge's; *digest*: the rubric's, empty if there are several.
-        grouped: True if candidates have groups or share keys; *named*: the name of the group of each.
+        grouped: True if candidates have groups or share keys.
         rubrics: How many results each rubric has, by its digest; *judges*: each judge, by its digest and its name.
         used: The labels by which the rubric or the judge was chosen, as `mark_of` returns them; *calibrated*: those by
             which results are calibrated.
         anchored: Whether each candidate is shown to the judge, as an anchor of a criterion.
-        lengths: The characters of each output; NaN where the results do not hold it.
+        results: Those of which it was made.
     """
 
     keys: tuple[str, ...]
@@ -169,8 +169,7 @@ class Judged:
     judges: Mapping[tuple[str, str], int] = field(factory=dict)
     used: frozenset[str] = frozenset()
     calibrated: frozenset[str] = frozenset()
-    lengths: Floats = field(factory=lambda: np.empty(0))
-    named: tuple[str, ...] = ()
+    results: tuple[_Result, ...] = ()
     anchored: tuple[bool, ...] = ()
 
     def __len__(self) -> int:
@@ -180,6 +179,20 @@ class Judged:
     def names(self) -> tuple[str, ...]:
         """What each candidate is called: its key, or its place where candidates have no keys."""
         return self.keys if any(self.keys) else tuple(map(str, self.places))
+
+    def rows_by(self, by: str | Mapping[Any, str], *cure: str) -> dict[str, list[int]]:
+        """Return the rows of each group: of what results share, as `Grades.by` has it, or of a mapping from names."""
+        if not isinstance(by, Mapping):
+            return places_by(self.results, by, *cure)
+        of, found = {str(name): str(group) for name, group in by.items()}, dict[str, list[int]]()
+        for row, name in enumerate(self.names):
+            if name in of:
+                found.setdefault(of[name], []).append(row)
+        return found
+
+    def part(self, rows: Sequence[int]) -> Judged:
+        """Return what was said of the candidates in these *rows*."""
+        return evolve(_judged_of([self.results[row] for row in rows]), places=tuple(self.places[row] for row in rows))
 
 
 def as_judged(grades: object, field: str = "grades") -> Judged:
@@ -247,8 +260,7 @@ def _judged_of(results: Sequence[_Result]) -> Judged:
         frozenset(
             one.labels for r in results if not isinstance(r, Record) for one in r.calibrated.values() if one.labels
         ),
-        lengths=np.array([np.nan if each is None else len(each.output) for each in shown], dtype=float),
-        named=tuple(result.group for result in results),
+        results=tuple(results),
         anchored=tuple(
             not isinstance(r, Record) and each is not None and each.output in anchors[r.rubric]
             for r, each in zip(results, shown, strict=True)

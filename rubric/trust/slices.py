@@ -15,7 +15,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from rubric import DefinitionError, Grade, Grades, Ungraded
-from rubric.embed import Listed, NoTruth, Presented, Statistic, Table, fields, guided
+from rubric.embed import Listed, NoTruth, Presented, Statistic, Table, guided
 from rubric.suites.report import Report
 from rubric.trust.assumptions import beside_holm, of_labels, sentences
 from rubric.trust.coefficients import share
@@ -24,6 +24,7 @@ from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import Judged, Ratings, as_judged, ratings_of
 
 _ALARM, _FEW = 0.05, 8
+_NAMED = "a mapping from keys to names divides them otherwise: by={'a': 'billing'}"
 
 
 @frozen
@@ -121,8 +122,8 @@ def errors_by(
     Args:
         grades: What the judge said.
         labels: What people say.
-        by: `length`: the shorter and the longer half of the outputs. `group`: each group. Or a name for each key (or
-            place) of a candidate, such as its topic.
+        by: `length`: the shorter and the longer half of the outputs. A variable of the candidates, such as `topic`,
+            or `group`, `tag` and the like, as for `Grades.by`. Or a name for each key (or place) of a candidate.
         criterion: The criterion; empty for the whole; None: the whole, or the one that is labelled.
 
     Raises:
@@ -133,12 +134,11 @@ def errors_by(
     if ratings.is_weighted:
         raise DefinitionError("labels", "have weights, and slices take a random sample; label one")
     both = ~np.isnan(ratings.target) & ~np.isnan(ratings.judge)
-    of = _names(by, given, both)
-    inside = both & (of != "")
-    found = [_slice(str(name), ratings, inside, of == name, by) for name in np.unique(of[inside])]
+    slices_of = _slices_of(by, given, both)
+    inside = both & np.any([*slices_of.values()] or [both], axis=0)
+    found = [_slice(name, ratings, inside, rows, by) for name, rows in sorted(slices_of.items()) if (rows & both).any()]
     if len(found) < 2:
-        cure = "a mapping from keys to names divides them otherwise: by={'a': 'billing'}"
-        raise DefinitionError("by", f"expected labelled candidates in two slices at least, got {len(found)}; {cure}")
+        raise DefinitionError("by", f"expected labelled candidates in two slices at least, got {len(found)}; {_NAMED}")
     adjusted = holm([one.p for one in found]) if len(found) > 2 else [one.p for one in found]
     slices = tuple(evolve(one, p=p) for one, p in zip(found, adjusted, strict=True))
     told = [(one.id, one.difference.interval, one.p) for one in slices]
@@ -146,20 +146,16 @@ def errors_by(
     return Slices(slices, ratings.criterion, ratings.scale.kind, int((both & ~inside).sum()), tuple(notes))
 
 
-def _names(by: str | Mapping[Any, str], given: Judged, both: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the name of the slice of each candidate; empty for none."""
-    if isinstance(by, Mapping):
-        named = {str(key): str(name) for key, name in by.items()}
-        return np.array([named.get(name, "") for name in given.names])
-    if by not in ("length", "group"):
-        raise fields.refuse("by", by, "length, group, or a mapping from keys to names such as {'a': 'billing'}")
-    if by == "group":
-        return np.array(given.named)
-    lengths = given.lengths
-    if np.isnan(lengths[both]).all():
-        raise DefinitionError("grades", "expected grades that hold their candidates; a file of results has none")
-    middle = np.nanmedian(lengths[both])
-    return np.where(np.isnan(lengths), "", np.where(lengths > middle, "long", "short"))
+def _slices_of(by: str | Mapping[Any, str], given: Judged, both: np.ndarray[Any, Any]) -> dict[str, Any]:
+    """Return for each slice, by its name, whether each candidate is in it."""
+    if by == "length":
+        shown = (getattr(result, "candidate", None) for result in given.results)
+        lengths = np.array([np.nan if one is None else len(one.output) for one in shown])
+        if np.isnan(lengths[both]).all():
+            raise DefinitionError("grades", "expected grades that hold their candidates; a file of results has none")
+        middle = np.nanmedian(lengths[both])
+        return {"long": lengths > middle, "short": lengths <= middle}
+    return {name: np.isin(np.arange(len(given)), rows) for name, rows in given.rows_by(by, _NAMED).items()}
 
 
 def _slice(

@@ -385,3 +385,42 @@ def test_a_judges_words_are_no_vacuous_rule() -> None:
     said = "kept vacuously, since there is no call('x')"
     judge = judge_function(lambda candidate, criterion: (True, said))
     assert [c.vacuous for c in grade_many(["a", "b"], "Is polite", judge).collect().summary().criteria] == [0]
+
+
+def test_results_carry_what_they_are_grouped_by() -> None:
+    """Variables and tags come back from a file, which groups as the results did; a long text is no group."""
+    variables = {"topic": "refunds", "tier": 2, "new": True, "gap": float("nan"), "page": "x" * 201, "all": {"a": 1}}
+    grades = grade_many([Candidate("1", variables=variables), Candidate("2")], "Says a number", "offline").collect()
+    line = json.loads(grades.to_jsonl().splitlines()[0])
+    assert line["variables"] == {"topic": "refunds", "tier": 2, "new": True, "gap": "nan"}
+    again = Grades.from_dict(grades.to_dict(), grades[0].rubric)
+    assert again.by("topic").keys() == grades.by("topic").keys() == {"refunds", "(none)"}
+    assert again.by("tier").keys() == {"2", "(none)"}
+    assert grades.rescore(threshold=0.1).by("topic")["refunds"][0].index == 0
+    assert "variables" not in json.loads(grades.to_jsonl().splitlines()[1])
+
+
+def test_a_secret_in_a_variable_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its name, by its look, and where it is the value of a secret of the environment."""
+    monkeypatch.setenv("SHOP_PASSWORD", "orange-lemon-7")
+    variables = {"api_key": "abc", "says": "sk-abcdefgh12345678", "note": "it is orange-lemon-7", "topic": "a"}
+    grades = grade_many([Candidate("1", variables=variables)], "Says a number", "offline").collect()
+    assert json.loads(grades.to_jsonl())["variables"] == {
+        "api_key": "***",
+        "says": "[secret]",
+        "note": "it is [secret]",
+        "topic": "a",
+    }
+
+
+def test_frames_have_the_variables_of_the_candidates() -> None:
+    """A column each, as text, by which rows are grouped."""
+    candidates = [Candidate("1", variables={"topic": "refunds", "tier": 2}), Candidate("2")]
+    grades = grade_many(candidates, "Says a number", "offline").collect()
+    assert [row["variable.topic"] for row in grades.rows()] == ["refunds", None]
+    frame = grades.to_pandas()
+    assert frame.groupby("variable.topic")["score"].count().to_dict() == {"refunds": 1}
+    assert frame["variable.tier"].dtype == "string"
+    assert grades.to_polars()["variable.tier"].to_list() == ["2", None]
+    assert "variable.topic" in grades.to_csv().splitlines()[0]
+    assert [r.index for r in grades.sort("variable.topic")] == [0, 1]

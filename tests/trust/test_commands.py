@@ -84,6 +84,28 @@ def test_compare_fails_where_a_drop_is_no_chance(files: tuple[Path, Path], tmp_p
     assert run("compare", files[0], worse).exit_code == 0
 
 
+def test_compare_by_a_column_that_the_runs_have_kept(tmp_path: Path) -> None:
+    """A topic that falls is told and ends with 1, though all together stay; an older file names what to do."""
+    (tmp_path / "kind.yaml").write_text("rubric: kind\ncriteria: [{id: thanks, check: {contains: Thank}}]\n")
+    for name, bad in (("old", "odd"), ("new", "even")):
+        topics = [(n, "odd" if n % 2 else "even") for n in range(60)]
+        rows = [f"{n},{topic},{'No' if topic == bad and n % 3 else 'Thank you'}" for n, topic in topics]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["key,topic,output", *rows]))
+        for file, more in ((f"{name}.jsonl", ["--by", "topic"]), (f"{name}-older.jsonl", ["--column", "topic="])):
+            done = run(*("grade-many", tmp_path / "kind.yaml", tmp_path / f"{name}.csv", "-j", "offline", "--no-keep"),
+                       "--quiet", "--out", tmp_path / file, *more)  # fmt: skip
+            assert done.exit_code == 0, done.output
+    found = run("compare", tmp_path / "new.jsonl", tmp_path / "old.jsonl", "--by", "topic")
+    assert found.exit_code == 1
+    assert "Of 2 groups by topic, the pass rate of 'even' went down by -0.667" in " ".join(found.stdout.split())
+    assert run("compare", tmp_path / "old.jsonl", tmp_path / "old.jsonl", "--by", "topic").exit_code == 0
+    as_json = run("compare", tmp_path / "new.jsonl", tmp_path / "old.jsonl", "--by", "topic", "--format", "json")
+    assert json.loads(as_json.stdout)["groups"]["odd"]["criteria"][0]["n"] == 30
+    older = run("compare", tmp_path / "new-older.jsonl", tmp_path / "old.jsonl", "--by", "topic")
+    assert older.exit_code == 2
+    assert "rubric grade-many ... --by topic" in " ".join(older.output.split())
+
+
 def test_the_sentence_of_a_comparison_names_what_the_whole_does_not_show() -> None:
     """One criterion falls while another rises, so that as many pass: chance explains neither."""
     made = Rubric("r", [Criterion("a", id="a"), Criterion("b", id="b")], threshold=0.5)

@@ -9,6 +9,7 @@ import pytest
 from attrs import evolve
 
 from rubric import Candidate, DefinitionError, Grades, Rubric
+from rubric.internals.frozen_map import FrozenMap
 from rubric.trust import Labels, errors_by
 from tests.recorded import grades
 
@@ -70,6 +71,18 @@ def test_slices_are_groups_or_any_names() -> None:
     assert found.sentence == "No difference in the judge's errors is shown between 2 slices of 100 labels."
 
 
+def test_slices_are_values_of_a_variable() -> None:
+    """By the name of a variable of the candidates, as `Grades.by` has it, also of a file of results."""
+    results, labels = sample(120, 2)
+    topics = {str(k): "billing" if k < 30 else "refund" for k in range(120)}
+    named = Grades(evolve(r, variables=FrozenMap({"topic": topics[r.key]})) for r in results)
+    expected = errors_by(results, labels, topics, criterion="good")
+    assert errors_by(named, labels, "topic", criterion="good") == expected
+    assert [one.n for one in errors_by(named, labels, by="topic", criterion="good")] == [30, 90]
+    with pytest.raises(DefinitionError, match="did you mean 'topic'"):
+        errors_by(named, labels, by="topics", criterion="good")
+
+
 def test_slices_have_the_remarks_of_their_labels() -> None:
     """Labels after a look at the verdict are counted, those with weights refused, and a random sample has no remark."""
     results, labels = sample(200, 3)
@@ -96,5 +109,5 @@ def test_what_cannot_be_divided_says_why() -> None:
         errors_by(results, labels)
     with pytest.raises(DefinitionError, match="grades that hold their candidates"):
         errors_by([evolve(one, candidate=None) for one in results], labels, criterion="good")
-    with pytest.raises(DefinitionError, match="two slices at least, got 0"):
+    with pytest.raises(DefinitionError, match="no result here has it: a mapping from keys to names"):
         errors_by(results, labels, "group", criterion="good")
