@@ -141,8 +141,8 @@ class Difference(Presented, Listed[CriterionDifference]):
         moved = _moves(" But ", [(repr(c.id), c) for c in unsaid])
         if self.groups:
             looked = counted(len(self.groups), "group") + (f" by {self.by}" if self.by != "group" else "")
-            first = {name: next((c for c in one if c.is_shown), None) for name, one in self.groups.items()}
-            told = _moves(f" Of {looked}, ", [(f"the {c.id} of {name!r}", c) for name, c in first.items() if c])
+            first = [(name, c) for name, one in self.groups.items() for c in [c for c in one if c.is_shown][:1]]
+            told = _moves(f" Of {looked}, ", [(f"the {c.id} of {name!r}", c) for name, c in first])
             moved += told or f" No difference is shown in one of {looked} alone."
         return sentence_of(lead.id, lead.difference, lead.interval, lead.n, is_shown=lead.is_shown) + moved
 
