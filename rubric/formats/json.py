@@ -9,7 +9,7 @@ from typing import Any
 from rubric.formats import document
 from rubric.formats.document import Limits, Node, Scalar, load_error
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|[^\s{}\[\],:"]+|\n')
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]]|[^\s{}\[\],:"]+|\n')
 _CONSTANTS = ("NaN", "Infinity", "-Infinity")
 
 

@@ -23,11 +23,11 @@ _MOST_REPAIRS = 20
 _LONGEST_REPAIR = 20_000
 _DEEPEST = 64
 
-_OPENING = re.compile(r"""\{\s*(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|[“‘][^”’]{0,80}[”’]|\w++)\s*:""", re.DOTALL)
+_OPENING = re.compile(r"""\{\s*(?:"(?:[^"\\]++|\\.)*+"|'(?:[^'\\]++|\\.)*+'|[“‘][^”’]{0,80}[”’]|\w++)\s*:""", re.DOTALL)
 """A brace and a key: the beginning of an object, and not a brace in prose."""
 
-_MARKS = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}"]', re.DOTALL)
-_PYTHON_MARKS = re.compile(r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|[{}"']""", re.DOTALL)
+_MARKS = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}"]', re.DOTALL)
+_PYTHON_MARKS = re.compile(r""""(?:[^"\\]++|\\.)*+"|'(?:[^'\\]++|\\.)*+'|[{}"']""", re.DOTALL)
 
 
 class Ambiguous(Exception):  # noqa: N818 - it says what is wrong, it is caught at once
@@ -189,7 +189,7 @@ def objects_in(value: object) -> Iterator[Mapping[str, Any]]:
 # -- near-JSON ------------------------------------------------------------------------------------------
 
 _TOKEN = re.compile(
-    r"""(?P<double>"(?:[^"\\]|\\.)*+") | (?P<single>'(?:[^'\\]|\\.)*+') | (?P<comma>,(?=\s*[}\]]))
+    r"""(?P<double>"(?:[^"\\]++|\\.)*+") | (?P<single>'(?:[^'\\]++|\\.)*+') | (?P<comma>,(?=\s*[}\]]))
     | (?P<other>[{}\[\]:,] | -?\d+(?:\.\d+)?(?:[eE][-+]?\d+)? | \s+) | (?P<word>\w+)""",
     re.VERBOSE | re.DOTALL | re.ASCII,
 )
@@ -240,7 +240,7 @@ _KEY = r"""(?:["'“”‘’]%(name)s["'“”‘’]|[{,]\s*%(name)s)\s*:\s*""
 _AFTER = r"""\s*(?:[,}\]]|//|\#|(?=["'“\w]+\s*:))"""
 
 _PLAIN = re.compile(
-    r"""(?: "(?:[^"\\]|\\.)*+" | '(?:[^'\\]|\\.)*+' | [“‘][^”’]*[”’]      # a text
+    r"""(?: "(?:[^"\\]++|\\.)*+" | '(?:[^'\\]++|\\.)*+' | [“‘][^”’]*[”’]      # a text
     | [-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)? | [a-zA-Z_]\w* | \d+\s*/\s*\d+ )   # a number, a word, 8/10
     """
     + _AFTER,

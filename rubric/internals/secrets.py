@@ -228,7 +228,7 @@ def _is_secret_in_query(name: str) -> bool:
     return is_secret(name) or re.sub(r"[\W_]", "", name.lower()) in _IN_QUERIES
 
 
-_PIECES = re.compile(r'"((?:[^"\\]|\\.)*)"|[^"]+', re.DOTALL)
+_PIECES = re.compile(r'"((?:[^"\\]++|\\.)*+)"|[^"]+', re.DOTALL)
 
 
 def redact_reply(text: str, secrets: Iterable[str] = ()) -> str:
