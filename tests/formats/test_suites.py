@@ -350,6 +350,14 @@ def test_converting_to_the_native_format_names_what_the_file_did_not_say_to_us()
     assert str(convert(suite)) == dumps_suite(suite)
 
 
+def test_converting_to_the_native_format_names_the_models_that_no_longer_answer() -> None:
+    """A native file asks no provider, so each case would be deferred without a target."""
+    text = "prompts: ['{{q}}']\nproviders: [openai:gpt-5-mini]\ntests: [{vars: {q: hi}, assert: [{type: contains, value: a}]}]"
+    assert convert(loads_suite(text, "promptfoo")).dropped == (
+        "its providers are dropped; name what answers: --target MODEL",
+    )
+
+
 def test_a_writers_table_names_fields_that_there_are() -> None:
     """What promptfoo holds is told of fields of the class; a renamed one shows here."""
     for cls, held in _HOLDS.items():

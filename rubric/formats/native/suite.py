@@ -206,8 +206,9 @@ def _write_case(case: Case) -> Any:
 
 
 def write_suite(suite: Suite) -> tuple[dict[str, Any], list[str]]:
-    """Return *suite* as plain data, and the warnings of the format that it was read from."""
-    return as_suite_data(suite), [f"{problem}" for problem in suite.warnings]
+    """Return *suite* as plain data; and that no models answer it by themselves, and what its loader warned of."""
+    asked = ["its providers are dropped; name what answers: --target MODEL"] if any(c.providers for c in suite) else []
+    return as_suite_data(suite), [*asked, *map(str, suite.warnings)]
 
 
 def _write_suite(suite: Suite) -> Any:
