@@ -110,8 +110,7 @@ class Inputs:
             head = "" if self.rerun is None else f"asked again: {counted(len(given), 'candidate')} of "
             print_line(head + self._head(rubric, judge, columns), problem=True)
         counts, began = Counts(), time.monotonic()
-        kept: list[Grade | Ungraded] = []
-        short: list[str] = []
+        kept, short = list[Grade | Ungraded](), list[str]()
         files, builder = [name, *self.candidates], RowBuilder()
         keeper = Keeper.of(rubric.name or "grades", files, keep=self.keep, store=self.store)
         try:
@@ -134,7 +133,7 @@ class Inputs:
                     if file is not None:
                         file.write(line_of(result))
                     counts.add(result)
-                    _note(short, result)
+                    _note(short, result, builder)
                     if keeper.folder is not None:
                         keeper.add(builder.of(result))
                     if self.report is not None or self.by is not None:
@@ -144,7 +143,8 @@ class Inputs:
         except KeyboardInterrupt:
             cure = "the next run begins anew: only --store FILE keeps what has been paid for"
             if self.store is not None:
-                cure = f"run the same command again to go on: what {self.store} has is not paid for again"
+                anew = ", and --max-cost counts anew" if self.max_cost is not None else ""
+                cure = f"run the same command again to go on: what {self.store} has is not paid for again{anew}"
             print_line(f"interrupted: {len(counts):,} candidates were finished; {cure}", problem=True)
             keeper.end()
             raise SystemExit(INTERRUPTED) from None
@@ -152,9 +152,9 @@ class Inputs:
         if self.report is not None:
             self._write_report(self.report, rubric.name or self.called, kept, time.monotonic() - began)
         summary = counts.summary()
-        others = f" and {more:,} more" if (more := summary.results - summary.passed - len(short)) else ""
-        why = "; `rubric view` shows why" if keeper.folder is not None else ""
-        return summary, f"not passed: {', '.join(short)}{others}{why}" if short else "", Grades(kept)
+        others = [f"  and {more:,} more"] if (more := summary.results - summary.passed - len(short)) else []
+        head = "not passed:" if keeper.folder is None else "not passed; `rubric view` shows all:"
+        return summary, "\n".join([head, *short, *others]) if short else "", Grades(kept)
 
     def _write_report(self, file: Path, name: str, results: Sequence[Grade | Ungraded], duration: float) -> None:
         """Write *results* in the form that the ending of *file* selects: the page of many, or a reporter of suites."""
@@ -284,10 +284,10 @@ def grade_many(
     sys.exit(BELOW if is_below else GRADED)
 
 
-def _note(short: list[str], result: Grade | Ungraded) -> None:
-    """Add the name of *result* to *short* if it does not pass and is one of the first."""
+def _note(short: list[str], result: Grade | Ungraded, builder: RowBuilder) -> None:
+    """Add the name of *result*, and why it does not pass, to *short* if it is one of the first."""
     if not result.passed and len(short) < _NAMED:
-        short.append(shorten(result.key or f"#{result.index}", 80))
+        short.append(f"  {shorten(result.key or f'#{result.index}', 80)}: {shorten(builder.of(result).reason, 200)}")
 
 
 def _open_results(out: Path) -> IO[bytes]:

@@ -320,8 +320,8 @@ def _by_group(whole: Difference, a: Judged, b: Judged, labels: Any, by: str | Ma
     notes += [f"left out, without {enough}: {_some(few, 3)}"] if few else []
     if left := len({*range(len(a))}.difference(*sides[0].values())):
         notes.append(f"{counted(left, 'candidate')} of the new run in no group")
-    said = by if isinstance(by, str) else "group"
-    return evolve(whole, notes=(*whole.notes, *sentences(notes)), by=said, groups=groups)
+    told = (*whole.notes, *sentences(notes))
+    return evolve(whole, notes=told, by=by if isinstance(by, str) else "group", groups=groups)
 
 
 def _with_ungraded(

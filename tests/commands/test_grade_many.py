@@ -75,14 +75,15 @@ def test_a_folder_or_several_files_are_a_candidate_each(folder: Path) -> None:
 
 
 def test_candidates_that_do_not_pass_are_named_below_the_summary(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten at most, with the way to read why where the run is kept; not for machines, and not under --quiet."""
+    """Ten at most, each with why, and the way to see all of it; not for machines, and not under --quiet."""
     (folder / "logs").mkdir()
     for n in range(13):
         (folder / "logs" / f"{n:02}.txt").write_text("We thank you." if n == 1 else "Go away.")
     monkeypatch.setenv("RUBRIC_RUNS", str(folder / "runs"))
-    named = f"not passed: 00.txt, {', '.join(f'{n:02}.txt' for n in range(2, 11))} and 2 more"
-    assert graded(folder, candidates="logs").stdout.endswith(f"{named}; `rubric view` shows why\n")
-    assert graded(folder, "--no-keep", candidates="logs").stdout.endswith(f"{named}\n")
+    lines = [f"  {n:02}.txt: the score 0.000 is below the threshold 0.5" for n in (0, *range(2, 11))]
+    named = "\n".join([*lines, "  and 2 more"])
+    assert graded(folder, candidates="logs").stdout.endswith(f"not passed; `rubric view` shows all:\n{named}\n")
+    assert graded(folder, "--no-keep", candidates="logs").stdout.endswith(f"not passed:\n{named}\n")
     assert "not passed" not in graded(folder, "--quiet", candidates="logs").stdout
     assert "not passed" not in graded(folder, "--format", "json", candidates="logs").stdout
     assert "not passed" not in graded(folder, candidates="logs/01.txt").stdout
@@ -365,13 +366,14 @@ def test_a_run_that_is_stopped_goes_on_where_it_was(folder: Path, stop: signal.S
     """What is in the store is not paid for again, and the file is that of a run that was not stopped, to the byte."""
     lines = (f"{json.dumps(f'Text number {number}: thank you')}\n" for number in range(MANY))
     (folder / "many.jsonl").write_text("".join(lines), encoding="utf-8")
-    child = started(folder, "--concurrency", "1")
+    child = started(folder, "--concurrency", "1", "--max-cost", "1")
     wait_for(lambda: (folder / "out.jsonl").exists() and len((folder / "out.jsonl").read_bytes()) > 10_000)
     child.send_signal(stop)
     _, told = child.communicate(timeout=30)
     if stop == signal.SIGINT:
         assert child.returncode == 130
         assert "candidates were finished; run the same command again to go on" in told
+        assert "is not paid for again, and --max-cost counts anew" in told
     finished = (folder / "out.jsonl").read_text(encoding="utf-8").splitlines()
     kept = stats(folder / "replies.db").states["done"]
     assert 0 < len(finished) < MANY
