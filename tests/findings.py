@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
 from typing import Any
 
 from attrs import evolve, field, frozen
@@ -31,6 +32,14 @@ units = st.one_of(st.sampled_from([0.0, 0.5, 0.7, 1.0]), st.floats(0, 1))
 applying = st.sampled_from([None, None, None, When(contains="2.3.0"), When(contains="nothing of the kind")])
 
 
+# A strategy that is made anew for each draw is also checked anew, which took a third of a property's time.
+@lru_cache(maxsize=None, typed=True)
+def any_of(*values: Any) -> st.SearchStrategy[Any]:
+    """Return one of *values*, which may be there more than once."""
+    return st.sampled_from(values)
+
+
+@cache
 @st.composite
 def trees(draw: st.DrawFn, path: str, depth: int = 2) -> DecisionTree:
     """Return a tree whose questions differ from all others."""
@@ -41,6 +50,7 @@ def trees(draw: st.DrawFn, path: str, depth: int = 2) -> DecisionTree:
     return DecisionTree(f"{path}?", yes=branches[0], no=branches[1])
 
 
+@cache
 def _answers(path: str, depth: int, *, flagged: bool) -> st.SearchStrategy[Answer]:
     own: list[st.SearchStrategy[Any]] = [st.just(YesNo()), st.just(Unit(flag=True)), st.just(Contains("2.3.0"))]
     own += [rubrics(path, depth - 1)] if depth else []
@@ -49,10 +59,11 @@ def _answers(path: str, depth: int, *, flagged: bool) -> st.SearchStrategy[Answe
     return st.one_of(*own) if flagged else st.one_of(*own, *scored)
 
 
+@cache
 @st.composite
 def criteria(draw: st.DrawFn, path: str, depth: int, *, flagged: bool) -> Criterion:
     """Return a criterion whose text is *path*; *flagged*: it can be decided without a threshold."""
-    polarity: Any = draw(st.sampled_from(["satisfy", "satisfy", "guard", "penalty", "contradiction", "correctness"]))
+    polarity: Any = draw(any_of("satisfy", "satisfy", "guard", "penalty", "contradiction", "correctness"))
     answer = draw(_answers(path, depth, flagged=flagged))
     if polarity == "penalty" and (flagged or answer == Unit(flag=True)):
         polarity = "guard"
@@ -64,17 +75,18 @@ def criteria(draw: st.DrawFn, path: str, depth: int, *, flagged: bool) -> Criter
         weight=draw(weights),
         polarity=polarity,
         required=gates and draw(st.booleans()),
-        min_score=draw(st.sampled_from([None, None, 0.3, 0.8, 1])) if gates else None,
+        min_score=draw(any_of(None, None, 0.3, 0.8, 1)) if gates else None,
         when=draw(applying),
-        evidence=draw(st.sampled_from([None, None, None, True])),
-        abstain=draw(st.sampled_from([None, None, "forbid", "exclude", "zero", "fail", 0.4])),
+        evidence=draw(any_of(None, None, None, True)),
+        abstain=draw(any_of(None, None, "forbid", "exclude", "zero", "fail", 0.4)),
     )
 
 
+@cache
 @st.composite
 def rubrics(draw: st.DrawFn, path: str = "r", depth: int = 1) -> Rubric:
     """Return a rubric of one to four criteria, other rubrics among them; every rule of scoring may be set."""
-    threshold = draw(st.sampled_from([None, 0, 0.3, 0.5, 0.7, 0.8, 1]))
+    threshold = draw(any_of(None, 0, 0.3, 0.5, 0.7, 0.8, 1))
     paths = [f"{path}{index}" for index in range(draw(st.integers(1, 4)))]
     held = [draw(criteria(p, depth, flagged=threshold is None)) for p in paths]
     signs = {c.polarity == "penalty" for c in held}
@@ -84,12 +96,12 @@ def rubrics(draw: st.DrawFn, path: str = "r", depth: int = 1) -> Rubric:
         path,
         criteria=held,
         threshold=threshold,
-        borderline=None if threshold is None else draw(st.sampled_from([None, None, threshold / 2])),
-        strict=draw(st.sampled_from([False, False, False, True])),
-        aggregation=draw(st.sampled_from(fitting)),
-        evidence=draw(st.sampled_from([False, False, True])),
-        abstain=draw(st.sampled_from(["forbid", "forbid", "exclude", "zero", "fail", 0.4])),
-        negate=draw(st.sampled_from([False, False, False, True])),
+        borderline=None if threshold is None else draw(any_of(None, None, threshold / 2)),
+        strict=draw(any_of(False, False, False, True)),
+        aggregation=draw(any_of(*fitting)),
+        evidence=draw(any_of(False, False, True)),
+        abstain=draw(any_of("forbid", "forbid", "exclude", "zero", "fail", 0.4)),
+        negate=draw(any_of(False, False, False, True)),
     )
 
 
@@ -141,7 +153,7 @@ def _found(draw: st.DrawFn, rubric: Rubric, criterion: Criterion) -> Finding:
         case _:
             score = float(draw(st.booleans()))
     flag = draw(st.booleans()) if criterion.answer == Unit(flag=True) else None
-    evidence = draw(st.sampled_from([(), QUOTED, INVENTED])) if asks_evidence(rubric, criterion) else ()
+    evidence = draw(any_of((), QUOTED, INVENTED)) if asks_evidence(rubric, criterion) else ()
     return Scored(criterion.id, score, evidence=evidence, flag=flag)
 
 
