@@ -7,6 +7,7 @@ Everything that can be refused (options, files, the baseline, the reporter) is r
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
@@ -130,23 +131,25 @@ class Inputs:
 
     def candidate(self, file: str | None, rubric: str) -> Candidate:
         """Return the candidate whose text, or whose run, is in *file*; without one, a stand-in."""
+        as_text = f"; as one text, give it at standard input: - < {shlex.quote(file or '')}"
         if file is not None and holds_many(Path(file)):
-            line = f"rubric grade-many {shlex.quote(rubric)} {shlex.quote(file)}"
-            as_one = "" if Path(file).is_dir() else f"; as one text, give it at standard input: - < {shlex.quote(file)}"
-            raise click.UsageError(f"{file} holds many candidates; {line} grades each{as_one}")
+            line = f"rubric grade-many {shlex.quote(rubric)} {shlex.quote(file)} grades each"
+            line += "" if Path(file).is_dir() else as_text
+            raise click.UsageError(f"{file} holds many candidates; {line}")
         if file is not None and is_run(file):
-            return one_candidate(
-                Path(file), input=options.read_stream(self.question), reference=options.read_stream(self.reference)
-            )
+            about = {"input": options.read_stream(self.question), "reference": options.read_stream(self.reference)}
+            return one_candidate(Path(file), **about)
         if file is not None and file != "-" and not Path(file).exists():
             cure = f"a text is given at standard input: echo {shlex.quote(file)} | rubric grade {shlex.quote(rubric)} -"
             raise click.UsageError(f"{file}: there is no such file; {cure}")
-        context = click.get_current_context()
-        output: IO[str] | None = None if file is None else options.TEXT.convert(file, None, context)
+        output: IO[str] | None = None if file is None else options.TEXT.convert(file, None, click.get_current_context())
         piped = [stream for stream in (output, self.question, self.reference) if stream is sys.stdin]
         if len(piped) > 1:
             raise click.UsageError("standard input (-) is given for two things, and can be read once; name a file")
         text = "(the candidate)" if output is None else options.read_stream(output)
+        if file and Path(file).suffix in (".yaml", ".yml") and re.search(r"(?m)^(suite|cases|criteria):", text):
+            alone = f"a suite is graded alone: rubric grade {shlex.quote(file)}{as_text}"
+            raise click.UsageError(f"{file} is a rubric or a suite; {alone}")
         return Candidate(text, input=options.read_stream(self.question), reference=options.read_stream(self.reference))
 
     @property

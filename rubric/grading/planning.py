@@ -137,10 +137,8 @@ class Plan(Guided):
         """Return the plan as plain JSON-able data, messages included."""
         return {
             "calls": {"least": self.least, "most": self.most, "ceiling": self.ceiling},
-            "prompt_tokens": list(self.prompt_tokens),
+            **{name: list(getattr(self, name)) for name in ("prompt_tokens", "free", "remarks")},
             "cost": None if self.cost is None else list(self.cost),
-            "free": list(self.free),
-            "remarks": list(self.remarks),
             "beyond": [{"judge": name, "tokens": tokens, "window": window} for name, tokens, window in self.beyond],
             "asks": [
                 {"judge": a.judge.name, "criteria": [c.id for c in a.criteria], "vote": a.vote, "messages": a.chat()}

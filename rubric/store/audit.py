@@ -71,8 +71,7 @@ class Stats:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON-able data."""
-        models = [asdict(each) for each in self.models]
-        return {**asdict(self, recurse=False), "states": dict(self.states), "models": models}
+        return {**asdict(self), "states": dict(self.states)}
 
     def __repr__(self) -> str:
         return f"<Stats: {self}>"

@@ -694,3 +694,18 @@ def test_a_plan_of_a_suite_heads_a_rubric_without_a_name_by_its_first_case(tmp_p
     shown = run("plan", str(file), "-j", "offline").stdout
     assert "a: passes from" in shown
     assert "b: passes from" in shown
+
+
+@pytest.mark.parametrize("text", ["suite: s\ncases: []\n", "rubric: r\ncriteria: [Is kind]\n"])
+def test_a_suite_or_a_rubric_is_not_graded_as_a_text(text: str, tmp_path: Path) -> None:
+    """`rubric grade *.yaml` in the folder of `init` names both; at standard input it is a text, and so is other YAML."""
+    (tmp_path / "suite.yaml").write_text(text)
+    for command in ("grade", "plan"):
+        done = run(command, RUBRIC, str(tmp_path / "suite.yaml"), "-j", "offline")
+        assert done.exit_code == 2
+        assert "suite.yaml is a rubric or a suite; a suite is graded alone: rubric grade " in " ".join(
+            done.stderr.split()
+        )
+    assert run("grade", RUBRIC, "-", "-j", "offline", stdin=text).exit_code == 1
+    (tmp_path / "answer.yaml").write_text("answer: It arrives on Friday.\n")
+    assert run("grade", RUBRIC, str(tmp_path / "answer.yaml"), "-j", "offline").exit_code == 1
