@@ -116,6 +116,16 @@ def compile_tests(session: nox.Session) -> None:
     session.run("pytest", *options, env={"PYTHONDONTWRITEBYTECODE": None}, silent=True)
 
 
+def one_by_one(*steps: Step) -> Step:
+    """Return a step that takes *steps* one after another, until one fails."""
+
+    def run(session: nox.Session) -> None:
+        for step in steps:
+            step(session)
+
+    return run
+
+
 def run_side_by_side(session: nox.Session, *steps: Step) -> None:
     """Run *steps* at once: each keeps one core busy, or waits for a server; the first that fails ends the session."""
     with ThreadPoolExecutor() as pool:
@@ -161,8 +171,9 @@ def check(session: nox.Session) -> None:
     """Do all that a change must pass, in one environment: lint, typing, docs, tests."""
     phases: dict[str, list[Step]] = {
         "installation": [install_for_check, install_browser],
-        "checks": [run_lint, run_pyright, check_docs, compile_tests],
-        "tests": [run_tests, run_mypy, run_real_model],  # the tests wait now and then, which leaves a core idle
+        "checks": [run_lint, check_docs, compile_tests],
+        # The tests wait now and then; what they leave of the cores is enough for what takes one core for long.
+        "tests": [run_tests, one_by_one(run_pyright, run_mypy, run_real_model)],
     }
     run_in_phases(session, phases)
 
