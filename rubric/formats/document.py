@@ -291,6 +291,11 @@ FOR_RUBRICS = Limits(512 * 1024, 20_000)
 FOR_SUITES = Limits(4 * 1024 * 1024, 200_000, aliases=True)
 
 
+def too_deep(source: str, place: tuple[int, int]) -> LoadError:
+    """Return (not raise) the error of a document that nests deeper than `DEEPEST`, at line and column *place*."""
+    return load_error(source, place, f"lists and mappings nest more than {DEEPEST} deep; make it flatter")
+
+
 def load_error(source: str, place: tuple[int, int], message: str, path: str = "") -> LoadError:
     """Return (not raise) the error for a document that cannot be read any further."""
     return LoadError([Problem(source, *place, path, shorten(message, 400))])
@@ -322,7 +327,7 @@ class Builder:
             node.events = self._events - 1
             self._open.append(node)
             if len(self._open) > DEEPEST:
-                raise self._too_deep(node)
+                raise too_deep(self.source, node.place)
         elif (
             isinstance(node, Scalar)
             and isinstance(node.value, str)
@@ -355,7 +360,7 @@ class Builder:
         self._events += events - 1
         self._count(node)
         if len(self._open) + height > DEEPEST:
-            raise self._too_deep(node)
+            raise too_deep(self.source, node.place)
         if self._open:
             self._open[-1].parts.append(node)
             self._open[-1].height = max(self._open[-1].height, height + 1)
@@ -369,9 +374,6 @@ class Builder:
         owner.events += events + 1
         owner.height = max(owner.height, height + 1)
         owner.parts.extend((key, value))
-
-    def _too_deep(self, node: Node) -> LoadError:
-        return load_error(self.source, node.place, f"lists and mappings nest more than {DEEPEST} deep; make it flatter")
 
     def _count(self, node: Node) -> None:
         self._events += 1

@@ -22,9 +22,7 @@ def parse_json(text: str, source: str, limits: Limits = document.FOR_RUBRICS, li
             source, (line + problem.lineno - 1, problem.colno), f"this is not JSON: {problem.msg}"
         ) from None
     except RecursionError:
-        raise load_error(
-            source, (line, 1), f"lists and mappings nest more than {document.DEEPEST} deep; make it flatter"
-        ) from None
+        raise document.too_deep(source, (line, 1)) from None
     builder = document.Builder(source, limits)
     start = 0
     for found in _TOKEN.finditer(text):

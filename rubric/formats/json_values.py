@@ -29,7 +29,7 @@ def json_values(text: str) -> Iterator[Any]:
             position = end
 
 
-_LONGEST_OBJECT, _MOST_CHARACTERS = 100_000, 1_000_000
+_LONGEST_OBJECT, _MOST_CHARACTERS, _MOST_LENIENT = 100_000, 1_000_000, 100_000  # YAML takes some 10 µs a character
 
 
 def json_objects(text: str, lenient: Callable[[str], Any]) -> Iterator[dict[str, Any]]:
@@ -43,7 +43,7 @@ def json_objects(text: str, lenient: Callable[[str], Any]) -> Iterator[dict[str,
             closing[opened.pop()] = mark.end(), 0
     # A brace that ends the text opens nothing, as there.
     closing |= {start: (len(text), len(opened) - n) for n, start in enumerate(opened) if start < len(text) - 1}
-    position = work = 0
+    position = work = reread = 0
     for start in sorted(closing)[:_MOST_STARTS]:
         end, missing = closing[start]
         if start < position or end - start > _LONGEST_OBJECT or (work := work + end - start) > _MOST_CHARACTERS:
@@ -52,7 +52,7 @@ def json_objects(text: str, lenient: Callable[[str], Any]) -> Iterator[dict[str,
         try:
             found = json.loads(part, parse_constant=int)
         except (ValueError, RecursionError):
-            found = lenient(part)
+            found = lenient(part) if (reread := reread + len(part)) <= _MOST_LENIENT else None
         if isinstance(found, dict):
             position = end
             yield found

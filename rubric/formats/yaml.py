@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -34,6 +33,7 @@ from rubric.formats.document import (
     kind_of,
     load_error,
     read_scalar,
+    too_deep,
 )
 from rubric.internals.guesses import table
 from rubric.internals.text import shorten
@@ -54,8 +54,11 @@ def parse_yaml(text: str, source: str, limits: Limits = FOR_RUBRICS) -> Node | N
         place = before.count("\n") + 1, len(before) - before.rfind("\n")
         raise load_error(source, place, f"the character {found[0]!r} cannot stand in YAML; escape it in double quotes")
     if CParser is not None and not _DISPUTED.search(text):
-        with suppress(QuickError):  # the parser in Python words the error, or reads a feature of YAML 1.2 alone
+        try:
             return _build(text, _quick_events(text), Builder(source, limits))
+        except QuickError as problem:  # the parser in Python words it, or reads a feature of YAML 1.2 alone
+            if "nesting depth" in str(problem):  # where that parser takes hours
+                raise too_deep(source, _place(problem.problem_mark)) from None
     builder = Builder(source, limits)
     place = (1, 1)
 

@@ -258,6 +258,8 @@ def _words_on(code: int) -> str:
     ("text", "problem"),
     [
         ("[" * 900, "1:129: lists and mappings nest more than 128 deep; make it flatter"),
+        # The parser in Python would read each of these brackets anew for each before it.
+        ("[" * 50_000, "1:1001: lists and mappings nest more than 128 deep; make it flatter"),
         (
             '{"text": ' + "[" * 5_000 + "]" * 5_000 + "}",
             # From 3.12 on the parser reads on, so that the place is known.

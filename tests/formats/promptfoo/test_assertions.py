@@ -99,8 +99,9 @@ def test_an_output_may_be_compared_with_nothing() -> None:
         ("} no [1, {", None, False),
         ('[1] then {"a": 1}', {"type": "object"}, True),
         ("[1]", {"type": "object"}, False),
-        ("{" * 5000, None, False),
-        ("[" * 5000, None, False),
+        ("never " + "{" * 5000, None, False),  # which took minutes
+        ("never " + "${" * 2000, None, False),
+        ("never " + "[" * 5000, None, False),
     ],
 )
 def test_json_may_stand_anywhere_in_an_output(output: str, schema: Any, holds: bool) -> None:
