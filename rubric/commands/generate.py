@@ -88,7 +88,7 @@ class Generating:
 @options.MAX_COST
 @options.MAX_CALLS
 @options.PRICE
-@click.option("--concurrency", type=A_COUNT, default=8, metavar="N", help="Keep so many drafts in flight.")
+@click.option("--concurrency", type=A_COUNT, default=8, metavar="N", help="Keep N drafts in flight.")
 @click.option("--plan", is_flag=True, help="Count calls and cost; send nothing.")
 @options.FILTER
 @options.FROM

@@ -241,7 +241,7 @@ class Inputs:
 @click.option("--rpm", type=options.A_COUNT, metavar="N", help="Send a model no more requests in any minute.")
 @click.option("--tpm", type=options.A_COUNT, metavar="N", help="Send and get no more tokens of a model in any minute.")
 @click.option(
-    "--concurrency", type=options.A_COUNT, default=CONCURRENCY, metavar="N", help="Keep so many requests in flight."
+    "--concurrency", type=options.A_COUNT, default=CONCURRENCY, metavar="N", help="Keep N requests in flight."
 )
 @click.option("--shard", callback=_as_shard, metavar="I/N", help="Grade the I-th of N parts of the candidates.")
 @options.COLUMN

@@ -32,7 +32,7 @@ from rubric.results import Record
     metavar="FILE",
     help="Show the judge's verdict behind a key, by what grade-many wrote.",
 )
-@click.option("--count", type=A_COUNT, default=200, metavar="N", help="Put so many candidates on the page, 200.")
+@click.option("--count", type=A_COUNT, default=200, metavar="N", help="Put N candidates on the page; by default 200.")
 @click.option("--add", type=PATH, multiple=True, metavar="FILE", help="Add the labels that a page exported, and end.")
 @options.COLUMN
 @PORT

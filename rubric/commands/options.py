@@ -107,7 +107,7 @@ STORE = click.option("--store", type=PATH, metavar="FILE", help="Keep every repl
 
 
 A_COUNT, RISK = click.IntRange(min=1), click.FloatRange(1e-6, 0.5)
-CONCURRENT = click.option("--concurrency", type=A_COUNT, metavar="N", help="Keep so many cases (or calls) in flight.")
+CONCURRENT = click.option("--concurrency", type=A_COUNT, metavar="N", help="Keep N cases (or calls) in flight.")
 MAX_COST = click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Spend no more.")
 MAX_CALLS = click.option("--max-calls", type=A_COUNT, metavar="N", help="Pay for no more requests.")
 
@@ -204,7 +204,7 @@ ALLOW_SCRIPTS = click.option(
     "--allow-scripts", is_flag=True, help="Run the programs that a suite names: graders, prompts, tests, providers."
 )
 
-BY = click.option("--by", metavar="KEY", help="Tell the figures of each group, too: of a column, tag, key, judge, ...")
+BY = click.option("--by", metavar="KEY", help="Show the figures of each group, too: of a column, tag, key, judge, ...")
 KEEP = click.option(
     "--keep/--no-keep", default=True, help="Keep the run below .rubric/runs, for view and compare; 50 are kept."
 )
@@ -217,8 +217,8 @@ TO_RUN = options(
         "--deferred", type=click.Choice(get_args(Deferred)), default="error", help="Count a deferred case as this."
     ),
     ALLOW_SCRIPTS,
-    click.option("--repeat", type=A_COUNT, default=1, metavar="N", help="Grade N times; tell how often verdicts flip."),
-    click.option("--runs", type=A_COUNT, metavar="N", help="Let the target answer N times; tell pass@k and pass^k."),
+    click.option("--repeat", type=A_COUNT, default=1, metavar="N", help="Grade N times; show how often verdicts flip."),
+    click.option("--runs", type=A_COUNT, metavar="N", help="Let the target answer N times; show pass@k and pass^k."),
     click.option("--fail-fast", is_flag=True, help="Start no case after the first that fails or is not graded."),
 )
 """The options that `Suite.run` gets as they are: each has the name of its parameter."""
@@ -306,7 +306,7 @@ JUDGE = options(
         expose_value=False,
         callback=_keep_setting,
         metavar="N|all",
-        help="Ask for so many criteria in one request: fewer requests, and verdicts that may sway each other.",
+        help="Ask for N criteria in one request: fewer requests, and verdicts that may sway each other.",
     ),
 )
 THRESHOLD = click.option("--threshold", "-t", type=Share(), help="Pass from this score in 0..1, not the rubric's.")

@@ -62,7 +62,7 @@ def explain(file: str, form: str) -> None:
     """
     Show how often each criterion of a rubric decides.
 
-    Of a suite, each rubric is explained once, at its first case.
+    In a suite, each rubric is explained once, at its first case.
     """
     found = [*_influences(file)]
     if form == "json":
@@ -87,14 +87,14 @@ def _influences(file: str) -> Iterator[tuple[str, Influences]]:
 @options.JUDGE
 @options.PAYING
 @click.option(
-    "--repeats", type=options.A_COUNT, default=1, metavar="N", help="Grade N times; tell how often answers flip."
+    "--repeats", type=options.A_COUNT, default=1, metavar="N", help="Grade N times; show how often answers flip."
 )
 @options.FORMAT
 def check(file: Path, judge: Any, repeats: int, form: str, **given: Any) -> None:
     """
     Run the tests of a rubric.
 
-    They are replies, with what a good judge says of them; see `tests` in the file. Of a suite, the tests of each rubric
+    They are replies, with what a good judge says of them; see `tests` in the file. In a suite, the tests of each rubric
     are run once, under its first case. With a store that has all replies, nothing is called.
 
     Exit codes: 0 all tests passed, 1 one failed, 2 one could not be judged, or bad input.
@@ -129,7 +129,7 @@ def _cases_with_tests(file: Path, judge: Any) -> list[tuple[Case, Any]]:
 @options.JUDGE
 @click.option("--attack", "attacks", multiple=True, metavar="NAME", help="Make this attack alone; may be repeated.")
 @click.option("--most", type=options.Share(), metavar="S", help="Fail if an attack surely moves a larger share.")
-@click.option("--plan", "only_plan", is_flag=True, help="Say what it takes, and send nothing.")
+@click.option("--plan", "only_plan", is_flag=True, help="Count calls and cost; send nothing.")
 @options.COLUMN
 @options.PAYING
 @options.FORMAT

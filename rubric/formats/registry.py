@@ -122,8 +122,8 @@ def format_names() -> tuple[str, ...]:
 
 
 def written_names() -> tuple[str, ...]:
-    """Return the names of the formats that can be written, and of all that packages register."""
-    return tuple(name for name in format_names() if name not in OWN or _function(OWN[name]).write)
+    """Return the names of the formats that can be written, those of other packages too."""
+    return tuple(name for name, format in formats().items() if format.write)
 
 
 @cache

@@ -607,6 +607,11 @@ def test_a_suite_is_converted(suite: str, tmp_path: Path) -> None:
     assert "unknown format 'promtfoo'; did you mean 'promptfoo'?" in unknown.stderr
 
 
+def test_convert_offers_only_formats_that_can_be_written() -> None:
+    """A format that is only read is no choice of `--to`."""
+    assert "--to [native|promptfoo]" in run("convert", "--help").stdout
+
+
 def test_a_conversion_that_changes_verdicts_says_so_first(tmp_path: Path) -> None:
     """And one that does not says nothing."""
     gated = tmp_path / "a.yaml"
