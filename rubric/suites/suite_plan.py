@@ -116,9 +116,9 @@ class SuitePlan(Presented, Listed[CasePlan]):
     @property
     def sentence(self) -> str:
         """How many cases there are, the calls and what they cost; nothing has been sent."""
-        deferred = f", {len(self.deferred):,} deferred" if self.deferred else ""
-        cases = counted(len(self.cases), "case")
-        return f"{clean(self.suite) or 'suite'}: {cases}{deferred}, {self.total.line()[len('Plan: ') :]}"
+        cases = counted(len(self.cases), "case") + (f", {len(self.deferred):,} deferred" if self.deferred else "")
+        calls = self.total.line().removeprefix("Plan: ")
+        return f"{clean(self.suite) or 'suite'}: {cases}, {calls}; nothing has been sent"
 
     def tables(self) -> list[Table]:
         """Each case in a row."""

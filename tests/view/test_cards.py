@@ -248,7 +248,7 @@ def test_the_plan_of_a_suite_shows_each_case_and_what_is_deferred() -> None:
     """Each case says where its response comes from."""
     suite = Suite("s", [Case("a", RUBRIC, output="x"), Case("b", RUBRIC)])
     page = seen(suite.plan(says()))
-    for words in ("2 cases: 4 calls", "1 deferred", "nothing has been sent", "fixed response", "no response, and no"):
+    for words in ("2 cases, 1 deferred, 4 calls", "nothing has been sent", "fixed response", "no response, and no"):
         assert words in page.text
 
 
