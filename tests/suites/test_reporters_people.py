@@ -171,7 +171,7 @@ def test_any_report_is_markdown_with_a_row_for_each_case_and_a_section_for_each_
     assert sum(token.type == "fence" for token in found) == sum(bool(row.output) for row in sections)
     assert not {"link_open", "image", "code_inline", "em_open", "bullet_list_open", "ordered_list_open"} & set(kinds)
     html = {token.content.strip() for token in found if token.type in ("html_inline", "html_block")}
-    assert html <= {"<!-- -->", "<details><summary>candidate</summary>", "</details>"}
+    assert html <= {"<!-- -->", "<br>", "<details><summary>candidate</summary>", "</details>"}
 
 
 @each_row("text", NASTY)
