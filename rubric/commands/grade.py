@@ -99,7 +99,7 @@ class Inputs:
         for name, way in others.items():
             command = [click.get_current_context().command_path, shlex.quote(file)]
             whole = " ".join([*command, way] if way.startswith("-") else [way, *command])
-            print_line(f"{file}: its targets name the variable {name}: {whole}", problem=True)
+            print_line(f"{file}: its targets name the variable {name}, such as {whole}", problem=True)
         if suite.format != "native":
             print_line(f"{file}: read as {suite.format}", problem=True)
         if self.outputs is not None:
@@ -133,15 +133,15 @@ class Inputs:
         """Return the candidate whose text, or whose run, is in *file*; without one, a stand-in."""
         as_text = f"; as one text, give it at standard input: - < {shlex.quote(file or '')}"
         if file is not None and holds_many(Path(file)):
-            line = f"rubric grade-many {shlex.quote(rubric)} {shlex.quote(file)} grades each"
+            line = f"such as rubric grade-many {shlex.quote(rubric)} {shlex.quote(file)}"
             line += "" if Path(file).is_dir() else as_text
-            raise click.UsageError(f"{file} holds many candidates; {line}")
+            raise click.UsageError(f"{file} holds many candidates; another command grades each, {line}")
         if file is not None and is_run(file):
             about = {"input": options.read_stream(self.question), "reference": options.read_stream(self.reference)}
             return one_candidate(Path(file), **about)
         if file is not None and file != "-" and not Path(file).exists():
-            cure = f"a text is given at standard input: echo {shlex.quote(file)} | rubric grade {shlex.quote(rubric)} -"
-            raise click.UsageError(f"{file}: there is no such file; {cure}")
+            line = f"echo {shlex.quote(file)} | rubric grade {shlex.quote(rubric)} -"
+            raise click.UsageError(f"{file}: there is no such file; a text is piped, such as {line}")
         output: IO[str] | None = None if file is None else options.TEXT.convert(file, None, click.get_current_context())
         piped = [stream for stream in (output, self.question, self.reference) if stream is sys.stdin]
         if len(piped) > 1:

@@ -59,7 +59,7 @@ def last_runs(count: int, files: Iterable[str | Path] = ()) -> list[Path]:
     if len(alike) < count:
         of = f" of {', '.join(names)}" if names else ""
         newest = " ".join(shlex.quote(str(each)) for each, _ in ended[:count])
-        cure = f"; to compare with another file's: rubric compare {newest}" if len(ended) >= count > 1 else ""
+        cure = f"; to compare with another file's, such as rubric compare {newest}" if len(ended) >= count > 1 else ""
         found = counted(len(alike), "kept run")
         raise Refusal(f"{folder_of_runs()}: {found}{of}, and this takes {count}; run it first{cure}")
     return alike

@@ -416,11 +416,7 @@ def read_stream(stream: IO[str] | None) -> str:
 def check_order(files: Sequence[str | Path], *, is_last: bool = False) -> None:
     """Refuse two files in the wrong order: the rubric comes first, or last; the line that works has them in theirs."""
     rubric, texts = (files[-1], files[0]) if is_last else (files[0], files[-1])
-    if len(files) == 2 and holds_texts(rubric) and is_rubric(texts):  # noqa: PLR2004 - a pair
+    holds_texts = Path(rubric).suffix.lower() in {".txt", ".md", ".csv", ".tsv", ".jsonl", ".parquet"}
+    if len(files) == 2 and holds_texts and is_rubric(texts):  # noqa: PLR2004 - a pair
         line = f"rubric {click.get_current_context().info_name} {shlex.join([str(each) for each in reversed(files)])}"
-        raise click.UsageError(f"the rubric comes {'last' if is_last else 'first'}: {line}")
-
-
-def holds_texts(file: str | Path) -> bool:
-    """Return whether *file* is of a kind that holds what is graded, and never a rubric."""
-    return Path(file).suffix.lower() in {".txt", ".md", ".csv", ".tsv", ".jsonl", ".parquet"}
+        raise click.UsageError(f"the rubric comes {'last' if is_last else 'first'}, such as {line}")

@@ -14,14 +14,13 @@ import sys
 import tomllib
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.resources import files
 from io import StringIO
 from typing import IO, TYPE_CHECKING, Any
 
-import attrs
 import click
 from click.core import ParameterSource
 from rich.console import Console
@@ -29,7 +28,8 @@ from rich.markdown import Markdown
 from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.text import Text
 
-from rubric import DefinitionError, Grade, Judge, RubricError, Ungraded
+from rubric import DefinitionError, Grade, RubricError, Ungraded
+from rubric.commands.wrong_lines import meant_in, mended
 from rubric.embed import TOLERANCE, Wording, plugins, shown
 from rubric.errors import Problem
 from rubric.internals.guesses import word_cure
@@ -143,7 +143,7 @@ class _OneVoice(click.Command):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        with _in_one_voice(self):
+        with _in_one_voice(self, [*args]):
             return super().make_context(info_name, args, parent, **extra)
 
 
@@ -175,8 +175,8 @@ class Command(_OneVoice):
 
 
 @contextmanager
-def _in_one_voice(command: click.Command) -> Iterator[None]:
-    """Turn a wrong call of *command*, and a `RubricError` in it, into a refusal without a traceback."""
+def _in_one_voice(command: click.Command, typed: Sequence[str] = ()) -> Iterator[None]:
+    """Turn a wrong call of *command*, with the words *typed*, or a `RubricError` in it into a refusal."""
     try:
         yield
     except RubricError as problem:
@@ -188,34 +188,10 @@ def _in_one_voice(command: click.Command) -> Iterator[None]:
     except click.exceptions.NoArgsIsHelpError:
         raise
     except click.UsageError as problem:
-        said = _message_of(problem)
+        is_unknown = isinstance(problem, click.NoSuchOption) and problem.ctx is not None
+        said = (is_unknown and mended(problem.ctx, command, typed)) or problem.format_message().rstrip(".")
         path = "" if problem.ctx is None else f"; see {problem.ctx.command_path} --help"
         raise Refusal(f"{said}{path}") from problem
-
-
-def _message_of(problem: click.UsageError) -> str:
-    """Return what *problem* says; an unknown option comes with the one that was meant."""
-    if not isinstance(problem, click.NoSuchOption) or problem.ctx is None:
-        return problem.format_message().rstrip(".")
-    command, wanted = problem.ctx.command, problem.option_name
-    if isinstance(command, click.Group):
-        named = [(name, command.get_command(problem.ctx, name)) for name in command.list_commands(problem.ctx)]
-        having = [name for name, each in named if each is not None and wanted in _options_of(each)]
-        having.sort(key=lambda name: name != "grade")  # the one that is meant most
-        cure = f"; it comes after a command: {problem.ctx.command_path} {having[0]} ... {wanted}" if having else ""
-        return f"no such option {wanted}{cure}"
-    cure = word_cure("options", command.name or "", wanted, _options_of(command))
-    return f"no such option {wanted}{cure or _of_judge(wanted.lstrip('-').replace('-', '_'))}"
-
-
-def _of_judge(name: str) -> str:
-    """Return the end of the message on the option *name*, if it is a judge's."""
-    line = f"; it belongs to the judge in a suite, or in Python; write judge: {{model: openai/gpt-5, {name}: ...}}"
-    return line if name in attrs.fields_dict(Judge) and name != "model" else ""
-
-
-def _options_of(command: click.Command) -> list[str]:
-    return [name for each in command.params if isinstance(each, click.Option) for name in each.opts]
 
 
 @contextmanager
@@ -260,8 +236,10 @@ class Commands(_OneVoice, click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that *args* name; an unknown one comes with the one that was meant."""
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            cure = word_cure("commands", "every", args[0], self.list_commands(ctx))
-            raise click.UsageError(f"no such command {args[0]!r}{cure}", ctx)
+            names = self.list_commands(ctx)
+            cure = word_cure("commands", "every", args[0], names) or f"; there are {', '.join(names)}"
+            said, meant = f"no such command {args[0]!r}{cure}", self.get_command(ctx, meant_in(cure))
+            raise click.UsageError(mended(ctx, meant, args[1:], said) if meant is not None else said, ctx)
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:

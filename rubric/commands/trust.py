@@ -34,7 +34,7 @@ def _check_order(results: Path, others: Path | None) -> None:
     files = [each for each in (results, others) if each is not None and each.is_file()]
     if [holds_results(each) for each in files] == [False, True]:
         line = shlex.join(["rubric", "agree", *map(str, reversed(files))])
-        raise click.UsageError(f"{results} holds no results; they come first: {line}")
+        raise click.UsageError(f"{results} holds no results; they come first, such as {line}")
 
 
 @click.command(cls=Command)
@@ -186,7 +186,7 @@ def compare(
     if new is None:
         new, old = (folder / "results.jsonl" for folder in last_runs(2))
     if old is None:
-        raise click.UsageError(f"name two runs: rubric compare {new} earlier.jsonl; or none, for the last two kept")
+        raise click.UsageError(f"name two runs, such as rubric compare {new} old.jsonl; or none, for the last two kept")
     new, old = (each / "results.jsonl" if each.is_dir() else each for each in (new, old))
     if out is None and (rubrics or judge is not None):
         raise Refusal("--rubric and --judge are for the page of both runs; name its file with --out page.html")

@@ -94,8 +94,8 @@ _TABLES = (".csv", ".jsonl", ".ndjson")
 
 def _ungradable_table(file: Path, what: str) -> str:
     """Return the reason why a table that no suite is made of is refused, with the call that grades its rows."""
-    cure = f"to grade each row, call: rubric grade-many rubric.yaml {file.name}"
-    return f"this table holds {what}, and is not a suite; {cure}"
+    cure = f"such as rubric grade-many rubric.yaml {file.name}"
+    return f"this table holds {what}, and is not a suite; each row is graded by another command, {cure}"
 
 
 @guided

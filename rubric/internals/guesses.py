@@ -300,8 +300,10 @@ def word_cure(part: str, owner: str, word: str, known: Collection[str]) -> str:
     term = term_of(bare)
     dashes = word[: len(word) - len(word.lstrip("-"))]
     for cure, words in cures_in(part, owner, "every"):
-        if (word in words or f"{dashes}{term}" in words) and (cure in known or " " in cure):
-            return f"; {cure}" if " " in cure else f"; did you mean {cure!r}?"
+        option = re.search(r"(?:^|such as )(--[\w-]+)", cure)
+        fits = option[1] in known if option else cure in known or " " in cure
+        if fits and (word in words or f"{dashes}{term}" in words):
+            return f"; did you mean {cure!r}?" if " " not in cure or cure.startswith("--") else f"; {cure}"
     names = {name.lstrip("-").replace("-", "_"): name for name in known}
     near = names.get(argument_for(owner, bare, names), "") or misspelt(word, known) or names.get(term, "")
     return f"; did you mean {near!r}?" if near else ""

@@ -459,7 +459,7 @@ def test_runs_of_two_files_are_compared_by_the_line_that_the_refusal_prints(fold
         run("grade-many", "rubric.yaml", file, "-j", "offline")
     refused = run("compare")
     assert refused.exit_code == 2
-    _, _, line = refused.stderr.partition("to compare with another file's: rubric ")
+    _, _, line = refused.stderr.partition("to compare with another file's, such as rubric ")
     new, old = kept()
     found = run(*shlex.split(line))
     assert f"new: {new / 'results.jsonl'}, old: {old / 'results.jsonl'}" in found.stderr

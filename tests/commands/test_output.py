@@ -170,10 +170,10 @@ def test_a_message_keeps_its_arguments_in_another_process() -> None:
         (("grade", "r.yaml", "a.txt", "--model", "offline"), "did you mean '--judge'?"),
         (("grade", "r.yaml", "a.txt", "--dry-run"), "rubric plan"),
         (("grade", "r.yaml", "Thanks a lot"), "echo 'Thanks a lot' | rubric grade r.yaml -"),
-        (("grade", "a.txt", "r.yaml"), "the rubric comes first: rubric grade r.yaml a.txt"),
-        (("probe", "a.txt", "r.yaml"), "the rubric comes first: rubric probe r.yaml a.txt"),
-        (("prefer", "r.yaml", "a.txt"), "the rubric comes last: rubric prefer a.txt r.yaml"),
-        (("label", "r.yaml", "a.txt"), "the rubric comes last: rubric label a.txt r.yaml"),
+        (("grade", "a.txt", "r.yaml"), "the rubric comes first, such as rubric grade r.yaml a.txt"),
+        (("probe", "a.txt", "r.yaml"), "the rubric comes first, such as rubric probe r.yaml a.txt"),
+        (("prefer", "r.yaml", "a.txt"), "the rubric comes last, such as rubric prefer a.txt r.yaml"),
+        (("label", "r.yaml", "a.txt"), "the rubric comes last, such as rubric label a.txt r.yaml"),
         (("eval", "x"), "did you mean 'grade'?"),
         (("cache", "clear"), "did you mean 'store'?"),
         (("convert", "r.yaml", "--format", "x"), "did you mean '--to'?"),
@@ -240,9 +240,9 @@ def test_a_result_that_is_wider_than_the_terminal_is_stacked(
 def test_an_option_before_the_command_is_told_where_it_goes() -> None:
     """The line that is printed has it behind a command that knows it."""
     said = run("--judge", "offline", "grade", RUBRIC, REPLY).stderr
-    assert "no such option --judge; it comes after a command: rubric grade ... --judge" in said
+    assert "no such option --judge; it belongs to rubric align, check" in said
     for typed, cure in (
-        ("grade r.yaml x.txt --temperature 0", "judge: {model: openai/gpt-5, temperature: ...}"),
+        ("grade r.yaml x.txt --temperature 0", "judge: {model: openai/gpt-5, temperature: 0}"),
         ("agree results.jsonl --labels labels.csv", "such as rubric agree results.jsonl labels.csv"),
         ("grade-many r.yaml x.csv --limit 2", "head -n 20"),
     ):
@@ -257,7 +257,7 @@ def test_labels_before_the_results_are_told_the_order(tmp_path: Path) -> None:
     run("grade-many", RUBRIC, str(replies), "-j", "offline", "--out", str(results))
     labels.write_text("index,value\n0,1\n1,0\n")
     said = run("agree", str(labels), str(results)).stderr
-    assert f"they come first: rubric agree {results} {labels}" in said
+    assert f"they come first, such as rubric agree {results} {labels}" in said
     assert run("agree", str(results), str(labels)).exit_code == 0
 
 

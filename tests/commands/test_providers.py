@@ -116,7 +116,7 @@ def test_variables_of_a_projects_targets_are_read_or_the_command_is_told(
     monkeypatch.delenv(name, raising=False)
     found, said = rows(str(file))
     assert found[0]["status"] == "deferred"
-    assert f"names the variable {name}: {name}=... " in said.replace("its targets name", "it names")
+    assert f"names the variable {name}, such as {name}=... " in said.replace("its targets name", "it names")
     monkeypatch.setenv(name, "gpt-5-mini")
     found, said = rows(str(file))
     if name == "MODEL_TOKEN":

@@ -377,7 +377,7 @@ def test_each_command_and_option_that_is_proposed_is_there() -> None:
     """A command is one of ours, an option one that some command has."""
     options = {
         name for command in commands().values() for each in command.params
-        if isinstance(each, click.Option) for name in each.opts
+        if isinstance(each, click.Option) for name in (*each.opts, *each.secondary_opts)
     }  # fmt: skip
     assert not [cure for cure in TABLE["commands"]["every"] if " " not in cure and cure not in commands()]
     assert not [cure for cure in TABLE["options"]["every"] if " " not in cure and cure not in options]

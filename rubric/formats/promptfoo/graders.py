@@ -206,7 +206,7 @@ def valid_calls(at: Cursor, context: Context, kind: str) -> Assertion | None:
             is_lost = is_reference(tools.value) and (is_code(tools.value) or tools.loading.root is None)
             whole = None if is_lost else follow(tools, tools.warn)
             if whole is not None and isinstance(whole.value, list):  # servers have no schemas, and may show their keys
-                whole = whole.holding([tool for tool in whole.value if not _is_server(tool)])
+                whole = whole.holding([t for t in whole.value if not isinstance(t, dict) or t.get("type") != "mcp"])
             content = None if whole is None else texts.content_of(whole, context)
             if content is None:
                 return placeholder(f"{kind} with tools that cannot be read", "", at)
@@ -214,10 +214,6 @@ def valid_calls(at: Cursor, context: Context, kind: str) -> Assertion | None:
         except (UnsupportedPromptError, DefinitionError) as problem:
             return placeholder(f"{kind} with tools that cannot be read", str(problem), at)
     return as_assertion(at, Holds(ValidCalls(bare, schemas)), kind)
-
-
-def _is_server(tool: Any) -> bool:
-    return isinstance(tool, dict) and tool.get("type") == "mcp"
 
 
 # -- model graders by name ---------------------------------------------------------------------------------

@@ -1,0 +1,94 @@
+"""Whatever is typed wrong at the command line: a line that is printed has all of it, and its command takes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from rubric.commands.local_server import LocalServer
+from tests.command_line import commands, run
+from tests.rows import each_row
+from tests.wrong_lines import FILES, lines_of, lost_in, problem_in, right_option, wrong_lines, wrong_options
+
+NAMES = [name for name in commands() if name != "store"]  # a group
+
+
+def _write(texts: dict[str, str]) -> None:
+    for name, text in texts.items():
+        Path(name).write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _folder(tmp_path_factory: pytest.TempPathFactory) -> object:
+    """Work in a folder that has the files which lines name, without a key or a page that is served."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("lines"))
+        patch.setenv("RUBRIC_RUNS", "")
+        patch.setattr(LocalServer, "run", lambda *_, **__: None)
+        for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+            patch.delenv(name, raising=False)
+        _write(FILES)
+        yield
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # click closes no context it refused
+@each_row("name", NAMES)
+def test_a_printed_line_has_all_that_was_typed(name: str) -> None:
+    """One mistake or two, beside an option that fits: each printed line has every word, and the parser takes it."""
+    random = Random(name)
+    lines, options = [*wrong_lines(name)], [*wrong_options(name)]
+    by_kind = {kind: [line for of, line in lines if of == kind] for kind, _ in lines}
+    typed = [line for found in by_kind.values() for line in random.sample(found, min(len(found), 2))]
+    typed += [[*line, *right_option(name, random)] for line in random.sample(typed, 6)]
+    typed += [[*line, *random.choice(options)[1]] for line in random.sample(typed, 8)]
+    for words in typed:
+        done = run(*words)
+        _write(FILES)  # some are written over
+        if done.exit_code == 2:
+            assert lost_in(" ".join(done.stderr.split()), words) == []
+
+
+@each_row(
+    ("typed", "line"),
+    [
+        ("grade polite.yaml reply.txt --model offline", "rubric grade polite.yaml reply.txt --judge offline"),
+        ("grade polite.yaml reply.txt --model=offline", "rubric grade polite.yaml reply.txt --judge=offline"),
+        ("eval suite.yaml --provider offline -o a.json", "rubric grade suite.yaml --judge offline --out a.json"),
+        ("grade suite.yaml -j offline --lf --json", "rubric grade suite.yaml -j offline --rerun failed --format json"),
+    ],
+)
+def test_all_mistakes_are_answered_with_one_line(typed: str, line: str) -> None:
+    """The line has what was meant in the place of what was typed, and the command takes it."""
+    said = run(*typed.split()).stderr
+    assert lines_of(said) == [line]
+    assert problem_in(line.split()) == ""
+
+
+@each_row(
+    ("typed", "said"),
+    [
+        ("grade polite.yaml rows.jsonl --input reply.txt", "such as rubric grade-many polite.yaml rows.jsonl"),
+        ("grade polite.yaml reply.txt --model offline --zebra", "did you mean '--judge'? no such option --zebra; see"),
+        ("grade polite.yaml reply.txt --model offline --repeat x", "did you mean '--judge'?; see"),
+        ("grade polite.yaml reply.txt --judge-model offline --help", "did you mean '--judge'?; see"),
+        ("agree results.jsonl --store a.db", "no such option --store; it belongs to rubric align"),
+        ("store replies.db", "no such command 'replies.db'; there are export, stats, verify; see"),
+        ("eval", "did you mean 'grade'?; see"),
+    ],
+)
+def test_no_line_is_printed_where_one_would_lose_something(typed: str, said: str) -> None:
+    """An option of one command alone, an unknown option or a value that is refused: that is said, or a form shown."""
+    done = run(*typed.split())
+    assert done.exit_code == 2
+    assert said in " ".join(done.stderr.split())
+    assert not lines_of(done.stderr)
+
+
+def test_a_secret_is_not_repeated_in_a_line() -> None:
+    """What was typed is then answered by the name of the option alone."""
+    secret = "sk-" + "a1B2c3D4" * 5
+    said = run("grade", "polite.yaml", "reply.txt", "--model", f"openai/{secret}").stderr
+    assert "did you mean '--judge'?" in said
+    assert secret not in said
