@@ -12,7 +12,7 @@ from typing import Any, Literal
 import click
 from attrs import asdict, define, field
 
-from rubric import LoadError, Rubric, Suite, load, load_suite, loads_suite
+from rubric import DefinitionError, LoadError, Rubric, Suite, load, load_suite, loads_suite
 from rubric import convert as convert_suite
 from rubric import diff as rubric_diff
 from rubric.commands import options, output
@@ -115,10 +115,16 @@ def validate(
         sys.exit(output.REFUSED)
 
 
+def _check_written(name: str) -> None:
+    if Path(name).suffix and name not in written_names():
+        raise DefinitionError("to", f"{name!r} is not a format; the file to write has an option, such as --out {name}")
+    find_format(name)
+
+
 @click.command(cls=output.Command)
 @click.argument("file", type=click.Path())
 @click.option(
-    "--to", "form", type=options.Name(written_names, find_format), default="native", help="Write this format."
+    "--to", "form", type=options.Name(written_names, _check_written), default="native", help="Write this format."
 )
 @click.option("--out", type=click.Path(), metavar="FILE", help="Write here, not to standard output.")
 @options.FROM
@@ -194,6 +200,10 @@ def diff(
     Exit codes: 0 they ask and score alike, or of candidates: no shift is shown; 1 they differ, or one is shown; 2 bad
     input, or no candidate could be graded by both.
     """
+    if Path(before).is_file() and options.holds_results(Path(before)):
+        raise click.UsageError(
+            f"{before} holds results; another command compares runs, such as rubric compare new.jsonl old.jsonl"
+        )
     if candidates is not None:
         shifts = from_extra("rubric.quality", "shifts")
         names = options.columns_of(columns)

@@ -83,7 +83,10 @@ class Inputs:
         of_suites = SUITES_ONLY | {"target", "hosts", "outputs", "servers", "names", "unsupported"}
         refuse_given({"outs"}, "is for suites; the result of one candidate is printed: --format json > result.json")
         refuse_given({"verbose"}, "is for suites; one candidate is printed whole, so leave it out")
-        refuse_given(of_suites, "is for suites; here is one rubric and one candidate")
+        here = "here is one rubric and one candidate"
+        if len(files) > 1 and holds_many(Path(files[1])):
+            here = f"another command grades many candidates, such as rubric grade-many {shlex.join(files)}"
+        refuse_given(of_suites, f"is for suites; {here}")
         return True
 
     def rubric(self, file: str) -> Rubric:
@@ -148,7 +151,7 @@ class Inputs:
             raise click.UsageError("standard input (-) is given for two things, and can be read once; name a file")
         text = "(the candidate)" if output is None else options.read_stream(output)
         if file and Path(file).suffix in (".yaml", ".yml") and re.search(r"(?m)^(suite|cases|criteria):", text):
-            alone = f"a suite is graded alone: rubric grade {shlex.quote(file)}{as_text}"
+            alone = f"a suite is graded alone, such as rubric grade {shlex.quote(file)}{as_text}"
             raise click.UsageError(f"{file} is a rubric or a suite; {alone}")
         return Candidate(text, input=options.read_stream(self.question), reference=options.read_stream(self.reference))
 

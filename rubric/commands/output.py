@@ -188,8 +188,9 @@ def _in_one_voice(command: click.Command, typed: Sequence[str] = ()) -> Iterator
     except click.exceptions.NoArgsIsHelpError:
         raise
     except click.UsageError as problem:
-        is_unknown = isinstance(problem, click.NoSuchOption) and problem.ctx is not None
-        said = (is_unknown and mended(problem.ctx, command, typed)) or problem.format_message().rstrip(".")
+        said = problem.format_message().rstrip(".")
+        if isinstance(problem, click.NoSuchOption) and problem.ctx is not None:
+            said = mended(problem.ctx, command, typed) or said
         path = "" if problem.ctx is None else f"; see {problem.ctx.command_path} --help"
         raise Refusal(f"{said}{path}") from problem
 

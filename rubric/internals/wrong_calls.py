@@ -180,7 +180,7 @@ class _Call:
         form = table()["forms"].get(field if field in self.names else head, "") if is_of_form else ""
         if form.startswith(f"{head}=") and is_place:
             form = self._with(head, re.split(r", (?=in|one)", form)[0].partition("=")[2])
-        return cure or (form and f"; write {form}")
+        return cure or (form and f"; {'' if form.startswith('such as') else 'write '}{form}")
 
     def _with(self, field: str, source: str) -> str:
         """Return the call with *source*, the code of a value, for *field*."""

@@ -293,7 +293,7 @@ def _compare(a: Judged, b: Judged, labels: Any) -> Difference:
 
 def _by_group(whole: Difference, a: Judged, b: Judged, labels: Any, by: str | Mapping[Any, str]) -> Difference:
     """Return *whole* with the difference of each group, p corrected for their number, and what is left out."""
-    again = f"run again: rubric grade-many ... --by {by} (with the same --store nothing is paid twice)"
+    again = f"run again, such as rubric grade-many rubric.yaml data.csv --by {by}; the same --store pays nothing twice"
     joined = f"join rows by key: compare(new, old, by={{row['key']: row[{by!r}] for row in rows}})"
     sides = [run.rows_by(by, f"grade the {which} {again}; or {joined}") for run, which in ((a, "new"), (b, "old"))]
     runs = zip((a, b), sides, strict=True)

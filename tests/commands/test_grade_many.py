@@ -404,7 +404,27 @@ def test_files_in_the_wrong_order_are_told_in_the_right_one(folder: Path, comman
     text.write_text("output\nThank you.\n")
     said = CliRunner().invoke(main, [command, str(text), str(rubric), "--judge", "offline"])
     assert said.exit_code == 2
-    assert f"the rubric comes first: rubric {command} {rubric} {text}" in said.stderr
+    assert f"the rubric comes first, such as rubric {command} {rubric} {text}" in said.stderr
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (("grade", "polite.yaml", "texts.csv", "--max-cost", "1"), "such as rubric grade-many polite.yaml texts.csv"),
+    (("plan", "polite.yaml", "texts.csv", "--text-column", "a"), "such as --column output=answer"),
+    (("compare", "--baseline", "a.jsonl"), "the new run comes first, such as rubric compare new.jsonl old.jsonl"),
+    (("validate", "--file", "polite.yaml"), "without an option, such as rubric validate rubric.yaml"),
+    (("init", "--name", "mine.yaml"), "into a folder, such as rubric init my_folder"),
+    (("label", "polite.yaml", "--annotator", "ann"), "a file of labels, such as --out ann.csv"),
+    (("convert", "polite.yaml", "--to", "r.yaml"), "the file to write has an option, such as --out r.yaml"),
+    (("diff", "results.jsonl", "results.jsonl"), "holds results; another command compares runs, such as rubric compare"),
+])  # fmt: skip
+def test_what_other_tools_have_is_answered_with_ours(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+) -> None:
+    """Its name is not enough to make a whole line, so there is an example."""
+    monkeypatch.chdir(folder)
+    (folder / "texts.csv").write_text("output\nThank you.\n")
+    (folder / "results.jsonl").write_text('{"findings": []}\n')
+    assert said in CliRunner().invoke(main, [*words]).stderr
 
 
 def test_a_reply_given_as_an_option_is_told_its_place(folder: Path) -> None:
@@ -444,7 +464,7 @@ def test_a_share_may_be_written_in_per_cent(folder: Path, share: str, code: int,
 
 def test_junit_is_asked_for_by_the_ending_of_the_report(folder: Path) -> None:
     """An option that other tools have is answered with ours."""
-    assert "write --report junit.xml" in graded(folder, "--junit", "x.xml").stderr
+    assert "such as --report junit.xml" in graded(folder, "--junit", "x.xml").stderr
 
 
 def test_figures_are_told_of_each_group(folder: Path) -> None:

@@ -23,6 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     (tmp_path / "r.yaml").write_text("rubric: kind\ncriteria: [Is kind]\n")
     (tmp_path / "s.yaml").write_text("suite: s\ncases: [{id: a, output: Hello, rubric: Is kind}]\n")
+    (tmp_path / "reply.txt").write_text("Hello")
     (tmp_path / "many.jsonl").write_text('{"output": "Hello"}\n{"output": "Bye"}\n')
     return tmp_path
 
@@ -60,7 +61,7 @@ def test_it_is_the_price_of_prices_in_python() -> None:
 
 
 @each_row("words", [
-    ("grade", "r.yaml", "r.yaml", "-j", MODEL),
+    ("grade", "r.yaml", "reply.txt", "-j", MODEL),
     ("grade", "s.yaml", "-j", MODEL, "--max-cost", "0"),
     ("grade-many", "r.yaml", "many.jsonl", "-j", MODEL, "--max-cost", "0"),
 ])  # fmt: skip
@@ -77,7 +78,7 @@ def test_a_budget_holds_by_it(words: tuple[str, ...]) -> None:
 @each_row("words", [
     ("plan", "r.yaml"),
     ("plan", "s.yaml"),
-    ("grade", "r.yaml", "r.yaml"),
+    ("grade", "r.yaml", "reply.txt"),
     ("grade", "s.yaml", "--quiet"),
     ("grade-many", "r.yaml", "many.jsonl"),
     ("probe", "r.yaml", "many.jsonl", "--plan"),

@@ -276,7 +276,7 @@ SAYS = [
     # a value is answered with the one that was meant, also within a list; where none was, with one that works
     ("grade_many(['x'], r, 'offline', concurrency=4.0)", "write concurrency=4"),
     ("grade_many(['x'], r, 'offline', concurrency='max')", "write concurrency=8"),
-    ("Judge('m', temperature='low')", "write temperature=0"),
+    ("Judge('m', temperature='low')", "such as temperature=0"),
     ("r.chooses('a', {'x': '0%', 'y': '100%'})", "write rubric.chooses('a', {'x': 0, 'y': 1})"),
     ("r.rates('a', '1-5')", "write rubric.rates('a', (1, 5))"),
     ("r.without(['polite'])", "write rubric.without('polite')"),

@@ -99,7 +99,10 @@ def test_runs_without_the_variable_are_refused_with_what_to_do() -> None:
     plain = run(lambda n: False, None)
     with pytest.raises(DefinitionError) as caught:
         compare(plain, plain, by="topic")
-    assert "no result here has it: grade the new run again: rubric grade-many ... --by topic" in caught.value.message
+    assert (
+        "no result here has it: grade the new run again, such as rubric grade-many rubric.yaml data.csv --by topic"
+        in caught.value.message
+    )
     assert "by={row['key']: row['topic'] for row in rows}" in caught.value.message
     with pytest.raises(DefinitionError, match="grade the old run again"):
         compare(NEW, plain, by="topic")
