@@ -57,8 +57,9 @@ def parse_yaml(text: str, source: str, limits: Limits = FOR_RUBRICS) -> Node | N
         try:
             return _build(text, _quick_events(text), Builder(source, limits))
         except QuickError as problem:  # the parser in Python words it, or reads a feature of YAML 1.2 alone
-            if "nesting depth" in str(problem):  # where that parser takes hours
-                raise too_deep(source, _place(problem.problem_mark)) from None
+            mark = getattr(problem, "problem_mark", None)
+            if mark is not None and "nesting depth" in str(problem):  # where that parser takes hours
+                raise too_deep(source, _place(mark)) from None
     builder = Builder(source, limits)
     place = (1, 1)
 

@@ -103,7 +103,7 @@ def test_compare_by_a_column_that_the_runs_have_kept(tmp_path: Path) -> None:
     assert json.loads(as_json.stdout)["groups"]["odd"]["criteria"][0]["n"] == 30
     older = run("compare", tmp_path / "new-older.jsonl", tmp_path / "old.jsonl", "--by", "topic")
     assert older.exit_code == 2
-    assert "rubric grade-many ... --by topic" in " ".join(older.output.split())
+    assert "such as rubric grade-many rubric.yaml data.csv --by topic" in " ".join(older.output.split())
 
 
 def test_the_sentence_of_a_comparison_names_what_the_whole_does_not_show() -> None:
