@@ -177,7 +177,7 @@ def _mask_text(masked: str, forms: Iterable[str]) -> str:
     if "=" in masked:
         masked = _QUERY.sub(lambda m: f"{m[1]}={MASK}" if _is_secret_in_query(unquote(m[1])) else m[0], masked)
     if (":" in low or "=" in low) and True in map(holds, _IN_NAMES):
-        masked = _mask_spans(masked, _said(masked))
+        masked = _mask_spans(masked, _named_values(masked))
     return masked
 
 
@@ -190,7 +190,7 @@ def _web_tokens(text: str) -> Iterator[tuple[int, int]]:
             yield begins.start(), (at := found.end())
 
 
-def _said(text: str) -> Iterator[tuple[int, int]]:
+def _named_values(text: str) -> Iterator[tuple[int, int]]:
     """Yield where each value that a secret's name introduces starts and ends in *text*."""
     # A long text may be one word of thousands of values: no part of it may be read anew for each of them.
     at, digit = 0, -1
@@ -279,12 +279,12 @@ def redact_values(said: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(map(redact_value, said))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=64)  # each reply is looked through for the keys of its endpoint, and to quote one takes 1 µs
 def _forms(secrets: tuple[str, ...]) -> tuple[str, ...]:
     """Return each secret as it is, as an address has it and as JSON has it: servers echo what they were sent."""
-    said = [secret for secret in secrets if len(secret) >= _SHORTEST]
+    long = [secret for secret in secrets if len(secret) >= _SHORTEST]
     return tuple(
-        form for each in said for form in (each, quote(each, safe="", errors="replace"), json.dumps(each)[1:-1])
+        form for each in long for form in (each, quote(each, safe="", errors="replace"), json.dumps(each)[1:-1])
     )
 
 

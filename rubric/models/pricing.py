@@ -113,7 +113,7 @@ def with_cost(judge: Judge, usage: Usage, *, in_batch: bool = False) -> Usage:
     served = usage.cached_tokens * _at(cached, size, fresh) if usage.cached_tokens else 0.0
     there = (size - usage.cached_tokens) * fresh + served
     cost = there + usage.completion_tokens * _at(back, size, 0.0)
-    return type(usage)(usage.calls, size, usage.cached_tokens, usage.completion_tokens, cost)  # `evolve` takes 6 µs
+    return type(usage)(usage.calls, size, usage.cached_tokens, usage.completion_tokens, cost)  # `evolve` takes 2 µs
 
 
 def is_simply_priced(judge: Judge) -> bool:
