@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from inspect import get_annotations
 from operator import attrgetter, index
-from typing import ClassVar, Generic, NoReturn, SupportsIndex, TypeVar, overload
+from typing import Any, ClassVar, Generic, NoReturn, SupportsIndex, TypeVar, overload
+
+import attrs
 
 from rubric.internals.fields import nearest, suggest
 from rubric.internals.guided import Guided
@@ -28,6 +31,19 @@ class NoTruth(Guided):
         raise TypeError(f"{type(self).__name__} is neither true nor false; ask for {self._truth}")
 
 
+class Unchanging(tuple[T, ...], Guided):
+    """The items of a value of ours: a tuple that names that value where an id, or what a list has, is asked of it."""
+
+    __slots__ = ()
+
+    def __getitem__(self, place: Any) -> Any:
+        if not isinstance(place, str):
+            return tuple.__getitem__(self, place)
+        from rubric.internals.guesses import place_cure  # noqa: PLC0415 - needed for errors alone
+
+        raise TypeError(f"items have places here, and no ids{place_cure(self, place)}")
+
+
 class Listed(Generic[T]):
     """
     Holds items in order, each with an `id`: iterated, counted, and taken by id, by place or as a slice.
@@ -38,6 +54,14 @@ class Listed(Generic[T]):
     __slots__ = ()
     _kind: ClassVar[str] = "criterion"
     _items: ClassVar[str] = "criteria"
+
+    def __init_subclass__(cls) -> None:
+        # Before `attrs` makes the class: its field becomes one of `Unchanging` items. A class with slots is made twice.
+        if cls._items in get_annotations(cls) and "__attrs_attrs__" not in vars(cls):
+            given = vars(cls).get(cls._items, attrs.NOTHING)
+            own: Any = given if hasattr(given, "converter") else attrs.field(default=given)
+            own.converter = attrs.converters.pipe(own.converter, Unchanging) if own.converter else Unchanging
+            setattr(cls, cls._items, own)
 
     @property
     def _listed(self) -> Sequence[T]:

@@ -92,11 +92,11 @@ def suggest(found: str, allowed: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else f"; allowed: {', '.join(names)}" if names else ""
 
 
-def nearest(found: str, names: Collection[str], cutoff: float = 0.6) -> list[str]:
-    """Return the one of *names* that is nearest to *found*, in a list; an empty one if none is near."""
+def nearest(found: str, names: Collection[str], cutoff: float = 0.6, *, most: int = 1) -> list[str]:
+    """Return the *most* of *names* that are nearest to *found*, the nearest first; an empty list if none is near."""
     from difflib import get_close_matches  # noqa: PLC0415 - needed for errors alone
 
-    return get_close_matches(found, names, n=1, cutoff=cutoff)
+    return get_close_matches(found, names, n=most, cutoff=cutoff)
 
 
 # Patterns in this module are compiled on first use: `import rubric` needs none of them.

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from rubric.errors import CallError, DefinitionError
 from rubric.internals.cure_lines import sound
-from rubric.internals.fields import as_share, misspelt, suggest
+from rubric.internals.fields import as_share, misspelt, nearest, suggest
 from rubric.internals.secrets import is_secret, redact
 from rubric.internals.text import shorten
 
@@ -127,6 +127,9 @@ def instead(place: str, value: object, kind: str = "") -> str:
 
 def attribute_cure(kind: type, name: str, value: object = None) -> str:
     """Return the end of the message that *kind*, of *value*, has no attribute *name*: an expression that works."""
+    if (holder := _holder_of(value)) is not None:
+        cure = f"; write {variable_of(holder)}.{name}" if name in _public(holder) else attribute_cure(holder, name)
+        return "; it is a tuple, which never changes" if cure.startswith("; it has ") else cure
     own = _public(kind)
     if meant := _expression(kind, name):
         if "Matcher" in _lineage(kind) and value:
@@ -151,7 +154,8 @@ def attribute_cure(kind: type, name: str, value: object = None) -> str:
     guesses = {word for _, words in cures_in("attributes", *_lineage(kind)) for word in words}
     if (near := misspelt(name, guesses)) and words[0] not in filler["counts"]:
         return f"; {_expression(kind, near)}"
-    return f"; it has {', '.join(own[:_MOST_NAMED])}{', ...' if len(own) > _MOST_NAMED else ''}"
+    listed = nearest(name, own, 0.0, most=_MOST_NAMED)
+    return f"; it has {', '.join(listed)}{', ...' if len(own) > len(listed) else ''}"
 
 
 def _composed(kind: type, words: Sequence[str], value: object) -> str:
@@ -215,6 +219,20 @@ def item_cure(value: object, name: str) -> str:
     if not name.startswith("_") and hasattr(type(value), name):
         return f"; write {variable_of(value)}.{name}"
     return f"; {meant}" if (meant := _expression(type(value), name)) else ""
+
+
+def _holder_of(items: object) -> type | None:
+    """Return the class of the values that hold *items* such as these; None if they are no such items."""
+    first = type(items[0]).__name__ if isinstance(items, tuple) and items else ""
+    where = next((where for where, kinds in table()["holders"].items() if first in kinds.split()), "")
+    return getattr(import_module(where.partition(":")[0]), where.partition(":")[2]) if where else None
+
+
+def place_cure(items: tuple[Any, ...], at: str) -> str:
+    """Return the end of the message that *items*, each with an id, are asked for the one that has the id *at*."""
+    ids = [str(each.id) for each in items if each.id]
+    near, holder = at if at in ids else misspelt(at, ids), _holder_of(items)
+    return f"; write {variable_of(holder)}[{near!r}]" if near and holder else suggest(shorten(at, 40), ids)
 
 
 def change_cure(kind: type, name: str, value: str, of: str) -> str:

@@ -245,14 +245,3 @@ def _again(
     from rubric.internals.wrong_calls import answer_call  # noqa: PLC0415 - needed for errors alone
 
     return answer_call(function, args, named, error)
-
-
-class Unchanging(tuple[T, ...], Guided):
-    """A tuple that says how a longer or shorter one is made, where a list would be changed."""
-
-    __slots__ = ()
-
-    def __getitem__(self, place: Any) -> Any:
-        if not isinstance(place, str):
-            return tuple.__getitem__(self, place)
-        raise TypeError(f"criteria have places here; write rubric[{place!r}]")

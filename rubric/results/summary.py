@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import asdict, define, evolve, field, fields, frozen
 
-from rubric.internals.containers import NoTruth
+from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.notebooks import as_html
 from rubric.internals.text import cell, columns, counted, shorten, table
 from rubric.results.result import Grade, Ungraded
@@ -62,9 +62,9 @@ class CriterionSummary(NoTruth):
 
 
 @frozen(repr=False)
-class Summary(NoTruth):
+class Summary(NoTruth, Listed[CriterionSummary]):
     """
-    Counts, rates and means of many results.
+    Counts, rates and means of many results; each criterion is taken by its id: `summary["polite"].mean`.
 
     Args:
         results: The number of results.

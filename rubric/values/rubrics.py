@@ -12,10 +12,10 @@ from attrs import Attribute, evolve, field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals import fields
-from rubric.internals.containers import Listed
+from rubric.internals.containers import Listed, Unchanging
 from rubric.internals.fields import Shown, refuse
 from rubric.internals.frozen_map import FrozenMap, freeze, thaw
-from rubric.internals.guided import Unchanging, guided_class
+from rubric.internals.guided import guided_class
 from rubric.internals.notebooks import as_html
 from rubric.internals.text import cell, counted, shorten, table
 from rubric.values.answers import EVEN, Answer, Scale, Unit, UnitScale, YesNo

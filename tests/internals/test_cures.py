@@ -98,7 +98,7 @@ KINDS: dict[str, Any] = {
     "Remarks": VALUES["remarks"], "CriterionDifference": VALUES["criterion_difference"],
     "Matcher": package.call("search"), "Run": package.Run([package.Message("user", "Why?")]),
     "Row": VALUES["row"], "Case": VALUES["suite"].cases[0],
-    "Grades": VALUES["grades"], "Summary": VALUES["summary"], "Usage": VALUES["usage"], "Unchanging": RUBRIC.criteria,
+    "Grades": VALUES["grades"], "Summary": VALUES["summary"], "Usage": VALUES["usage"],
 }  # fmt: skip
 """An object of each class whose attributes are guessed."""
 

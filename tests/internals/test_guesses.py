@@ -14,6 +14,8 @@ import pytest
 
 import rubric
 from rubric import CallError, Candidate, Criterion, DefinitionError, Judge, Rubric, RubricError, grade, grade_many
+from rubric.internals.containers import Listed
+from rubric.internals.guesses import table
 from rubric.trust import compare
 from tests.places import ROOT
 from tests.rows import each_row
@@ -245,7 +247,19 @@ SAYS = [
     ("gs.total_calls", "write grades.usage.calls"),
     ("r.criterionCount", "write len(rubric.criteria)"),
     ("g.n_failed", "write len([f for f in grade if grade.contributions.get(f.id) != 1])"),
+    # items of a value are a tuple, which names that value
     ("r.criteria['polite']", "write rubric['polite']"),
+    ("g.findings['polite']", "write result['polite']"),
+    ("g.findings['polit']", "write result['polite']"),
+    ("g.findings['zebra']", "allowed: clarity, polite"),
+    ("g.findings.get('polite')", "write grade['id']"),
+    ("g.findings.append(1)", "it is a tuple, which never changes"),
+    ("gs.summary().criteria['polite']", "write summary['polite']"),
+    ("compare(gs, gs).criteria['polite']", "write difference['polite']"),
+    ("Suite('x', [Case('one', r)]).cases['one']", "write suite['one']"),
+    # of many names, the nearest come first
+    ("r.penalise_if", "write rubric.penalizes('...', points=1)"),
+    ("r.degeneracy_of", "it has degenerate, "),
     ("grade('x', criteria=['a'], judge='offline')", "Write grade('x', rubric=Rubric('reply', ['a']), judge='offline')"),
     ("grade('x', r, 'offline', min_pass=True)", "threshold: expected a finite number from 0 to 1, got True"),
     ("Criterion('a', when={1: 'a'})", "When(contains=...)"),
@@ -435,6 +449,15 @@ SAYS = [
 def test_a_guess_that_cannot_work_is_told_the_call_that_does(typed: str, cure: str) -> None:
     """The error message contains the working call."""
     assert cure in said_by(typed)
+
+
+def test_every_value_with_items_is_named_by_them() -> None:
+    """A class whose items are taken by id is in the table, under the class of its items, and has such items."""
+    held = {name: where for where, names in table()["holders"].items() for name in names.split()}
+    for kind in Listed.__subclasses__():
+        if field := attrs.fields_dict(kind).get(kind._items):  # type: ignore[arg-type]
+            item = re.sub(r"tuple\[(\w+), \.\.\.\]", r"\1", str(field.type)).replace("Finding", "Scored")
+            assert held[item].partition(":")[2] in {each.__name__ for each in (kind, *kind.__subclasses__())}
 
 
 def test_a_rubric_is_saved_and_loaded_by_its_own_methods(tmp_path: Path) -> None:
