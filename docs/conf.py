@@ -55,7 +55,8 @@ def to_public_name(app: Sphinx, env: BuildEnvironment, node: pending_xref, conte
     if name not in PUBLIC:
         return None
     domain = env.get_domain("py")
-    return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", PUBLIC[name], node, content)
+    found: reference | None = domain.resolve_xref(env, node["refdoc"], app.builder, "obj", PUBLIC[name], node, content)
+    return found
 
 
 def setup(app: Sphinx) -> None:
