@@ -28,6 +28,7 @@ exclude_patterns = ["_build", "examples", "_static"]
 html_theme = "furo"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+copybutton_line_continuation_character = "\\"
 html_static_path = ["_static"]
 # Beside the first page, under URLs that editors can name in `# yaml-language-server: $schema=...`.
 html_extra_path = ["../rubric/formats/rubric.schema.json", "../rubric/formats/suite.schema.json"]

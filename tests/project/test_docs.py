@@ -55,13 +55,17 @@ def check_quality(example: Example, value: object) -> None:
         assert not wrong, f"{page}:{example.line}: {wrong}"
 
 
+MARK = "-- the next command of this block --"
+
+
 def run_commands(example: Example) -> str | None:
-    """Run the lines that begin with a dollar sign, and compare what follows each with what it prints."""
-    for block in example.parsed.removeprefix("$ ").split("\n$ "):
-        command, _, expected = block.partition("\n")
-        printed = output_of(command)
-        if not OutputChecker().check_output(expected.strip(), printed.strip(), DOCTEST):
-            return f"{command}\nexpected:\n{expected}\nprinted:\n{printed}"
+    """Run the commands of a block in one shell, and compare what follows each with what it prints."""
+    blocks = example.parsed.removeprefix("$ ").split("\n$ ")
+    commands = [re.split(r"(?<!\\)\n", f"{block}\n", maxsplit=1) for block in blocks]
+    printed = output_of(f"\necho {MARK}\n".join(command for command, _ in commands)).split(f"{MARK}\n")
+    for (command, expected), found in zip(commands, printed, strict=True):
+        if not OutputChecker().check_output(expected.strip(), found.strip(), DOCTEST):
+            return f"{command}\nexpected:\n{expected}\nprinted:\n{found}"
     return None
 
 
