@@ -88,7 +88,7 @@ def flow(
         steps = programs_first(steps, allowed=programs)
     if keep:
         steps = _keep_exchanges(steps)
-    return Flow(leading(steps) if ahead else steps)
+    return Flow(leading(steps) if ahead and not _asks_one_by_one(rubric, judge) else steps)
 
 
 @define(eq=False)
@@ -390,17 +390,11 @@ class _Session:
     def findings(self) -> Steps[list[Finding]]:
         """Judge the criteria of the rubric: code decides some at once, the judge is asked about the others together."""
         judged = self.rubric.judged
-        groups = self.rubric.derive(("groups", self.judge.per_call), self._plain_groups)
+        groups = _plain_groups(self.rubric, self.judge)
         if not groups:
             return (yield from self._of_all(judged))
         asked = yield from self._ask_groups(groups)
         return [*asked[0]] if len(asked) == 1 else _in_order(judged, asked)
-
-    def _plain_groups(self) -> Sequence[Sequence[Criterion]]:
-        """Return the groups in which all criteria are asked about whatever the candidate is; none if some are not."""
-        judged = self.rubric.judged
-        plain = [c for c in judged if c.when is None and c.on == "conversation" and isinstance(c.answer, _ASKED)]
-        return prompting.group_criteria(judged, self.judge) if len(plain) == len(judged) else []
 
     def _of_all(self, criteria: Sequence[Criterion], *, is_part: bool = False) -> Steps[list[Finding]]:
         """Judge *criteria*; those that are asked of parts by themselves, unless this is such a part."""
@@ -655,6 +649,32 @@ class _Session:
         if unjudged := [finding.failure for finding in findings if isinstance(finding, Unjudged)]:
             self.log.failures.extend(dict.fromkeys(unjudged))
         return findings
+
+
+def _plain_groups(rubric: Rubric, judge: Judge) -> Sequence[Sequence[Criterion]]:
+    """Return the groups in which all criteria are asked about whatever the candidate is; none if some are not."""
+
+    def group() -> Sequence[Sequence[Criterion]]:
+        judged = rubric.judged
+        plain = [c for c in judged if c.when is None and c.on == "conversation" and isinstance(c.answer, _ASKED)]
+        return prompting.group_criteria(judged, judge) if len(plain) == len(judged) else []
+
+    return rubric.derive(("groups", judge.per_call), group)
+
+
+def _asks_one_by_one(rubric: Rubric, judge: AnyJudge) -> bool:
+    """True where no batch can hold two asks: all is asked at once, or a lone tree is walked."""
+    if not isinstance(judge, Judge):
+        return False
+
+    def look() -> bool:
+        if len(rubric.judged) != 1:
+            return len(_plain_groups(rubric, judge)) == 1
+        (only,) = rubric.judged
+        several = isinstance(only.answer, Rubric) or (judge.speculate and isinstance(only.answer, DecisionTree))
+        return only.on == "conversation" and not several
+
+    return rubric.derive(("one by one", judge.per_call, judge.speculate), look)
 
 
 def _in_order(criteria: Sequence[Criterion], findings: Iterable[Iterable[Finding]]) -> list[Finding]:

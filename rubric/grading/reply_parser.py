@@ -49,7 +49,7 @@ from rubric.internals.text import as_json, shorten
 from rubric.values.answers import Answer, Choice, Choices, JudgeAnswer, Levels, Unit, YesNo, fold
 from rubric.values.artefacts import SEGMENT, Material
 from rubric.values.clients import DECIDES
-from rubric.values.criteria import Criterion
+from rubric.values.criteria import UNWANTED, Criterion
 from rubric.values.findings import Abstained, Evidence, Finding, Scored, Unjudged
 from rubric.values.numbered import chosen_places
 from rubric.values.requests import Ask, Failure, FailureKind, Reply
@@ -360,7 +360,7 @@ def keys_of(answer: Answer) -> Sequence[str]:
 
 
 def _finding(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Finding:
-    if criterion.is_unwanted:
+    if criterion.polarity in UNWANTED:
         _refuse_synonyms(ask, criterion.answer, said)
     # Null under each of its keys: a null beside a verdict disagrees with it.
     keys = SCORE_KEYS if isinstance(criterion.answer, Unit | Levels) else keys_of(criterion.answer)
@@ -440,7 +440,8 @@ def _in_material(words: str, material: Material) -> Evidence | None:
 
 def _as_bool(value: Any) -> bool | None:
     if isinstance(value, str):
-        value = VERDICT_WORDS.get(fold(value).replace("_", " "))
+        holds = VERDICT_WORDS.get(value)  # nearly all use a word as it was asked for
+        return VERDICT_WORDS.get(fold(value).replace("_", " ")) if holds is None else holds
     return value if isinstance(value, bool) else None
 
 

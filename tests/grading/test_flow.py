@@ -26,7 +26,7 @@ from rubric import (
     ask,
 )
 from rubric.driving import Ask, Failure, ProtocolError, Reply, Usage, flow
-from rubric.grading.flow import LONG_PREFIX, Flow
+from rubric.grading.flow import LONG_PREFIX, Flow, leading
 from rubric.grading.steps import Steps
 from rubric.results import Abstained, NotApplicable, Scored, Unjudged
 from rubric.testing.scripted_model import Line, ScriptedModel, reply_to
@@ -54,7 +54,12 @@ def asks(judge: Judge) -> list[Ask]:
 
 def batches(rubric: Rubric, judge: Judge | Jury | Panel, candidate: str = REPLY) -> list[int]:
     """Return how many asks went out at a time."""
-    steps, sizes = flow(Candidate.of(candidate), rubric, judge), []
+    return sizes_of(flow(Candidate.of(candidate), rubric, judge))
+
+
+def sizes_of(steps: Steps[Any]) -> list[int]:
+    """Return how many asks *steps* sends at a time."""
+    sizes = []
     try:
         batch = next(steps)
         while True:
@@ -371,6 +376,20 @@ def test_a_prefix_that_was_sent_is_not_sent_ahead_again() -> None:
     """Later rounds of the same candidate, such as re-asks, go out together."""
     judge = Judge(ScriptedModel(lambda one: True if one.repair else "what?"))
     assert batches(THREE, judge, LONG) == [1, 2, 3]
+
+
+@examples(60)
+@given(rubrics(), st.integers(), st.sampled_from([1, "all"]), st.booleans(), st.sampled_from([0, 0.3]))
+def test_a_rubric_that_is_asked_about_one_by_one_has_nothing_to_send_ahead(
+    rubric: Rubric, seed: int, per_call: Any, speculate: bool, unreadable: float
+) -> None:
+    """For any rubric, with replies that cannot be read and prompts too long: as if the batches had been looked at."""
+    say, most = improvised(seed, unreadable=unreadable), len(LONG) + seed % 2_000
+    too_long = Failure("context_window", "too long")
+    script = lambda one: too_long if len(one.messages[-1].text) > most else say(one)  # noqa: E731 - one line
+    judge = Judge(ScriptedModel(script), per_call=per_call, speculate=speculate)
+    whole = leading(flow(Candidate(LONG), rubric, judge, ahead=False))
+    assert batches(rubric, judge, LONG) == sizes_of(whole)
 
 
 def test_each_judge_of_a_panel_has_one_ask_sent_ahead() -> None:
