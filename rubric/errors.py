@@ -172,7 +172,7 @@ class ModelError(RubricError, RuntimeError):
 
 class ProtocolError(RubricError, RuntimeError):
     """
-    Replies that a flow does not wait for: another number of them, another type, or after its end.
+    Replies that a flow does not expect: of another number or type, or after its end.
 
     `state` is that of the flow: `new`, `waiting`, `ended` or `closed`. The flow is left as it was.
     """

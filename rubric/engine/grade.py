@@ -194,7 +194,7 @@ def judge_or_default(judge: JudgeLike | None) -> AnyJudge:
 
 
 def as_rubric(rubric: Rubric | str | Path) -> Rubric:
-    """Return *rubric* as `given_rubric` does, to grade with: warn once of an unreviewed one."""
+    """Return *rubric*, a value, a text or a file, to grade with; warn once if it is unreviewed."""
     given = given_rubric(rubric)
     if not given.is_reviewed:
         _warn_of_unreviewed(given.digest, given.name)

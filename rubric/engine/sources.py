@@ -70,7 +70,7 @@ class Placed:
             raise locate_error(self.index, error) from None
 
     def fetch(self) -> Placed:
-        """Return it for another machine: a `Path` as the candidate that its file holds, all else as it is."""
+        """Return the item with the candidate of its file in place of a `Path`, which other machines cannot read."""
         if not isinstance(self.item, Path):
             return self
         try:

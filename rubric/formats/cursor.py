@@ -64,12 +64,12 @@ class Cursor:
 
     @classmethod
     def parse(cls, text: str, source: str) -> Cursor:
-        """Return the root of *text*, a document in YAML or JSON; a `LoadError` says why it is none."""
+        """Return the root of *text*, a document in YAML or JSON, or raise a `LoadError`."""
         return cls.of(Notes(parse(text, source, limits=FOR_SUITES)))
 
     @classmethod
     def read(cls, file: Path) -> Cursor:
-        """Return the root of the document in *file*; a `LoadError` says why there is none."""
+        """Return the root of the document in *file*, or raise a `LoadError`."""
         return cls.parse(read_text(file, None, FOR_SUITES), str(file))
 
     # -- going down ---------------------------------------------------------------------------------------
@@ -323,7 +323,7 @@ class Cursor:
 
     def noun(self, cls: type[T], what: str, keys: Mapping[str, str], *, beside: Iterable[str] = ()) -> T | None:
         """
-        Return the *cls* that a mapping gives; None, with all that is wrong noted, if it is none.
+        Return the *cls* that a mapping gives; None if something is wrong, all of which is noted.
 
         Args:
             cls: An attrs class whose fields have validators.

@@ -220,7 +220,7 @@ class Converted:
 @guided
 def convert(suite: Suite, format: str = "native", /) -> Converted:
     """
-    Return *suite* in another *format*, `native` or `promptfoo`, or that of a package, with the losses.
+    Return *suite* in another *format*, `native`, `promptfoo` or a plug-in's, with a list of what is lost.
 
     What is written is read again, as a file of that format: a case that is another one then, and of which no loss is
     told, is told as well.

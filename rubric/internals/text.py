@@ -48,7 +48,7 @@ _VIRAMA = 9
 
 def visible(text: str) -> tuple[str, tuple[str, ...]]:
     """
-    Return *text* with its invisible characters as `\\u{...}`, and a warning for each kind of thing that was found.
+    Return *text* with its invisible characters as `\\u{...}`, and a warning for each kind that was found.
 
     Escaped are tags, zero-width characters and direction marks, control characters, private use, half surrogates,
     blank letters and variation selectors, each where it does not belong.

@@ -109,7 +109,7 @@ class Generation(Presented, Listed[GeneratedCriterion]):
     @property
     def ok(self) -> bool | None:
         """
-        True if the rubric is shown, at p <= 0.05, to rank held-out pairs better than chance; False if it does not.
+        True if the rubric is shown, at p <= 0.05, to rank held-out pairs better than chance; False if not.
 
         None where that could not be told: without pairs, or with too few. Five pairs, all ranked right, are enough.
         """

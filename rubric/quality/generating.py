@@ -295,7 +295,7 @@ def generate_many(
     **options: Any,
 ) -> Generations:
     """
-    Write a rubric for each case of *suite* that has no criteria: from what it says of a good answer, task, reference.
+    Write a rubric for each case of *suite* without criteria, from its task, reference and description of a good answer.
 
     Args:
         suite: A `Suite` (its cases whose rubric is one free-form text), or the path of a file of AgentV, promptfoo or

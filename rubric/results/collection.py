@@ -64,7 +64,7 @@ def places_by(
     results: Sequence[Grade | Ungraded | Record], by: str | Callable[[Any], object], cure: str = _VARIABLE
 ) -> dict[str, list[int]]:
     """
-    Return the places of *results*, or of records, that share each value of *by*, as `Grades.by` has it.
+    Return the places of *results*, or of records, that share each value of *by*, as in `Grades.by`.
 
     Raises:
         DefinitionError: No result has it; the *cure* says how results get it.
@@ -199,12 +199,12 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
 
     @property
     def usage(self) -> Usage:
-        """The usage of all of them."""
+        """The usage of all results."""
         return Usage.total(result.usage for result in self.results)
 
     def filter(self, keep: Callable[[Any], object], /) -> Grades:
         """
-        Return those that *keep* is true of.
+        Return the results for which *keep* is true.
 
         As in a data frame, a comparison with a score that is missing is not true: `lambda r: r.score < 0.5` leaves
         ungraded results out.
@@ -225,7 +225,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
 
     def sort(self, by: str | Callable[[Any], Any] = "score", /, *, descending: bool = False) -> Grades:
         """
-        Return them in the order of *by*, the lowest first; those without a value, such as ungraded ones, stand last.
+        Return the results in the order of *by*, the lowest first; those without a value, such as ungraded ones, last.
 
         Args:
             by: A column of `rows`, such as `score` or `cost`; the id of a criterion; or a function of a result.

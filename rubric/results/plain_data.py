@@ -128,7 +128,7 @@ class Record(NoTruth, Plain):
 
     @classmethod
     def of(cls, result: Result) -> Record:
-        """Return the record of *result*; its place among others is theirs to say."""
+        """Return the record of *result*, without its place among others."""
         return cls(
             rubric=result.rubric.name,
             digest=result.rubric.digest,

@@ -85,7 +85,7 @@ class Entry(NoTruth):
 
     @property
     def result(self) -> str:
-        """The contribution, or the word for why there is none; of a penalty, what it takes off."""
+        """The contribution, or a word for why it is missing; for a penalty, what it takes off."""
         if self.points_off is not None:
             return penalty_words(self.points_off, self.contribution)
         return self.status.replace("_", " ") if self.contribution is None else f"{self.contribution:.2f}"
@@ -202,7 +202,7 @@ class Row(NoTruth, Plain):
 
     @property
     def remark(self) -> str:
-        """What a pass says to which no criterion applied, so that it does not look like a judged 1.00; or nothing."""
+        """A note on a pass to which no criterion applied, so that it does not look like a judged 1.00; else ''."""
         return "vacuous: nothing applied" if self.vacuous else ""
 
     @property

@@ -327,7 +327,7 @@ class Ungraded(Result):
 
     @classmethod
     def of(cls, rubric: Rubric, judge: AnyJudge, failure: Failure, **more: Any) -> Ungraded:
-        """Return the result of which no criterion was judged, because of *failure*; *more* are fields of it."""
+        """Return a result without any judged criterion, because of *failure*; *more* are fields of it."""
         missing = tuple(Unjudged(criterion.id, failure) for criterion in rubric.judged)
         return cls(rubric, judge, missing, unknown(rubric), failure.usage, failures=(failure,), **more)
 

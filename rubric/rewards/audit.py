@@ -127,7 +127,7 @@ class Audit(Presented):
         return run(self.areview(results))
 
     async def areview(self, results: Sequence[Result]) -> tuple[Alarm, ...]:
-        """Grade some of the *results* of a step by the second judge, count the step, and return its alarms."""
+        """Grade, count and return alarms like `review`, without holding up the event loop."""
         if self.judge is None:
             raise DefinitionError("judge", "there is no second judge; give one, Audit(judge), or opinions: add(pairs)")
         drawn = self.draw(results)

@@ -142,11 +142,11 @@ class Labels(NoTruth):
 
     @property
     def with_seen(self) -> Labels:
-        """The same, of which those given after a look at the verdict count too: they make a judge look better."""
+        """The same labels, of which those given after a look at the verdict count too: they flatter a judge."""
         return evolve(self, counts_seen=True)
 
     def counts(self, label: Label) -> bool:
-        """Return whether figures count *label*, one of these."""
+        """True if figures count *label*, one of these."""
         return self.counts_seen or not label.judge_seen
 
     @property
@@ -195,7 +195,7 @@ class Labels(NoTruth):
         cls, path: str | PathLike[str], *, columns: Mapping[str, str] | None = None, raters: Iterable[str] = ()
     ) -> Labels:
         """
-        Read a file with a label a row, or of a wide table with a column a rater.
+        Read a file with a label a row, or a wide table with a column a rater.
 
         Its columns are `key` or `index`, `value`, and where there are any `criterion`, `rater`, `weight`, `judge_seen`,
         `reason`.

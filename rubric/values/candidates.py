@@ -278,7 +278,7 @@ class Candidate(Shown):
 
     @property
     def degenerate(self) -> str:
-        """Why it has no content, such as `is empty`; empty if it has some."""
+        """Why the candidate has no content, such as `is empty`; '' if it has some."""
         done = self.part.events[self.part.since :] if self.part else ()
         has_done = any(not isinstance(each, Message) or each.media for each in done)
         if has_done or self.file_changes or self.images:

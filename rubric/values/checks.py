@@ -197,7 +197,7 @@ class Calls(Check, Shown):
 
     @property
     def rule(self) -> RunRule:
-        """The rule over runs that it is."""
+        """The check as a rule over runs."""
         from rubric.values.run_rules import call  # noqa: PLC0415 - few rubrics need rules
 
         return call(self.name, arguments=self.arguments).at_least(1)

@@ -319,7 +319,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
-        """Return the failure that *error* is: its type and its text, without secrets."""
+        """Return *error* as a failure: its type and its text, without secrets."""
         return cls("exception", describe(error))
 
     def __str__(self) -> str:
@@ -348,7 +348,7 @@ class Exchange:
 
     @property
     def text(self) -> str | None:
-        """The raw text of the reply; None of a failure, and of a reply without text."""
+        """The raw text of the reply; None for a failure, and for a reply without text."""
         return self.outcome.text if isinstance(self.outcome, Reply) else None
 
     @property

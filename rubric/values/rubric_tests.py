@@ -143,19 +143,19 @@ class RubricTest(Shown):
 
     @property
     def verdict(self) -> bool | None:
-        """Whether the grade is to pass; None where the test does not say."""
+        """Whether the grade should pass; None if the test does not say."""
         if self.fails is True:
             return False
         return self.passes if isinstance(self.passes, bool) else None
 
     @property
     def met(self) -> tuple[str, ...]:
-        """The ids of criteria that are to be met."""
+        """The ids of criteria that should be met."""
         return self.passes if isinstance(self.passes, tuple) else ()
 
     @property
     def unmet(self) -> tuple[str, ...]:
-        """The ids of criteria that are not to be met."""
+        """The ids of criteria that should not be met."""
         return self.fails if isinstance(self.fails, tuple) else ()
 
     def check(self, rubric: Rubric, field: str = "tests") -> None:

@@ -445,7 +445,7 @@ class Rubric(Building, Answer, Shown, Listed[Criterion]):
     __or__ = __add__  # as sets are united: refused, or added, alike
 
     def tested_by(self, reply: str | Candidate, /, **expected: Any) -> Self:
-        """Return the rubric with one test more at its end; *expected* are the fields of a `RubricTest`."""
+        """Return the rubric with one more test at its end; *expected* are the fields of a `RubricTest`."""
         from rubric.values.rubric_tests import RubricTest  # noqa: PLC0415 - few rubrics have tests
 
         return evolve(self, tests=(*self.tests, RubricTest(reply, **expected)))
