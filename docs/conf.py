@@ -60,6 +60,24 @@ def to_public_name(app: Sphinx, env: BuildEnvironment, node: pending_xref, conte
     return found
 
 
+COLON = "\N{RATIO}"
+"""Stands for a colon while napoleon runs, which takes what is before the first one for the type of a property."""
+
+
+def hide_colons(_app: Sphinx, what: str, _name: str, _value: object, _options: object, lines: list[str]) -> None:
+    """Hide the colons in the first line of the docstring of a property."""
+    if what == "property" and lines:
+        lines[0] = lines[0].replace(":", COLON)
+
+
+def show_colons(_app: Sphinx, what: str, _name: str, _value: object, _options: object, lines: list[str]) -> None:
+    """Show the colons that were hidden."""
+    if what == "property" and lines:
+        lines[0] = lines[0].replace(COLON, ":")
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.connect("missing-reference", to_public_name)
+    app.connect("autodoc-process-docstring", hide_colons, priority=400)
+    app.connect("autodoc-process-docstring", show_colons, priority=600)

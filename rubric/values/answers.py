@@ -452,7 +452,7 @@ class UnitScale(Scale):
 @guided_class
 @frozen(repr=False)
 class Likert(Scale):
-    """A band of numbers: 0..1 becomes *low*..*high*, with one decimal: `4.0/5`."""
+    """A band of numbers: 0..1 becomes *low* to *high*, with one decimal: `4.0/5`."""
 
     low: float = field(default=1, validator=number(-1e9, 1e9))
     high: float = field(default=5, validator=number(-1e9, 1e9))

@@ -170,7 +170,7 @@ def _role(_: object, attribute: Attribute[str], role: str) -> None:
 @frozen(repr=False)
 class MessageMatcher(Matcher):
     r"""
-    Messages, for rules: `call("refund").needs(said("user", r"(?i)\byes\b"))`.
+    Messages, for rules: `call("refund").needs(said("user", "(?i)yes"))`.
 
     Args:
         role: Who said it: `user`, `assistant`, or another role of the run.

@@ -21,6 +21,7 @@ from rubric import Rubric, Suite, lint
 from rubric.formats.rubrics import loads
 from rubric.formats.suites import loads_suite
 from rubric.models.api_keys import Vendor, vendors
+from rubric.values.building import Building
 from tests.places import ROOT
 from tests.program_forks import ProgramForks
 from tests.rows import each_row
@@ -195,6 +196,13 @@ def test_no_sentence_of_a_guide_is_long(path: Path) -> None:
     """Each sentence of the guides has at most the allowed number of words."""
     long = [said for said in sentences(path.read_text()) if len(re.findall(r"\w[\w'’.,/-]*", said)) > LONGEST_SENTENCE]
     assert not long
+
+
+def test_the_api_page_lists_the_verbs_of_a_rubric() -> None:
+    """The page names the members of `Rubric` one by one, so a new verb is added there too."""
+    page = (ROOT / "docs" / "reference" / "api" / "rubrics.md").read_text("utf-8")
+    (members,) = re.findall(r"autoclass:: rubric\.Rubric\n\s+:members:([^.]+)", page)
+    assert {name for name in vars(Building) if not name.startswith("_")} <= set(re.findall(r"\w+", members))
 
 
 def test_each_relative_link_of_the_readme_leads_somewhere() -> None:
