@@ -20,11 +20,12 @@ from tests.places import ROOT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.forks import Forks
     from tests.servers import Server
 
 settings.register_profile(
     "ci",
-    max_examples=200,
+    max_examples=80,
     derandomize=True,
     deadline=None,
     print_blob=True,
@@ -146,3 +147,27 @@ def server() -> Iterator[Server]:
 
     with Server() as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def importing() -> Iterator[Forks]:
+    """Yield a process that has imported LiteLLM as a first call does, and has made no call; it forks for each script."""
+    from tests.forks import QUIET, Forks, environ_of_litellm
+
+    if sys.platform == "win32":
+        pytest.skip("there is no fork")
+    setup = "from rubric.models.litellm_library import library\nlibrary()"
+    with Forks(setup, warnings=QUIET, environ=environ_of_litellm()) as forks:
+        yield forks
+
+
+@pytest.fixture(scope="session")
+def theirs() -> Iterator[Forks]:
+    """Yield a process in which the user has imported LiteLLM, before the library did."""
+    from tests.forks import QUIET, Forks, environ_of_litellm
+
+    if sys.platform == "win32":
+        pytest.skip("there is no fork")
+    switches = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR"}
+    with Forks("import litellm", warnings=QUIET, environ=environ_of_litellm() | switches) as forks:
+        yield forks

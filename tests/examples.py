@@ -1,15 +1,20 @@
-"""How many examples a property tries where each takes longer than most."""
+"""How much of what is random a run tries: a little in each, which is always the same, and a lot in `nox -s properties`."""
 
 from __future__ import annotations
 
 from hypothesis import settings
 
 USUAL = 200
-"""Examples of a property in a whole run, as the profile `ci` has them."""
+"""The examples to which the counts below belong; the profile `ci` has fewer, and `long` has more."""
 
 LEAST = 5
 
 
+def rounds(count: int) -> int:
+    """Return how often a loop over random cases goes round: *count* times, or as many fewer or more as the profile says."""
+    return max(min(count, LEAST), count * settings().max_examples // USUAL)
+
+
 def examples(count: int) -> settings:
-    """Try *count* examples in a whole run, and as many fewer or more as the profile says."""
-    return settings(max_examples=max(min(count, LEAST), count * settings().max_examples // USUAL))
+    """Try *count* examples of a property, or as many fewer or more as the profile says."""
+    return settings(max_examples=rounds(count))

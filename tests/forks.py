@@ -7,6 +7,7 @@ To start an interpreter and to import the library takes longer than most of thes
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -72,3 +73,13 @@ class Forks:
 
     def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
         self._parent.communicate()
+
+
+QUIET = "ignore::DeprecationWarning"
+"""The warnings of LiteLLM's own that are none of ours."""
+
+
+def environ_of_litellm() -> dict[str, str]:
+    """Return the environment without what a test before this one may have left behind of LiteLLM's."""
+    own = ("LITELLM_", "TIKTOKEN_", "EXPERIMENTAL_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(own)} | {"PYTHONPATH": str(ROOT)}

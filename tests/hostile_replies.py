@@ -24,6 +24,7 @@ from rubric.values.findings import Scored
 from rubric.values.judges import Judge
 from rubric.values.requests import Ask, Reply
 from tests.asks import answer, ask_about
+from tests.examples import rounds
 
 KINDS: dict[str, tuple[Answer, dict[str, Any], dict[str, Any]]] = {
     "yes or no": (YesNo(), {"verdict": False}, {"verdict": True}),
@@ -163,14 +164,14 @@ def replies(
     Yield the replies of a judge that says the worst, for each candidate, spelling, form and setting.
 
     Args:
-        rng: Takes a sample: a third of the candidates, and of each one spelling, one form and two settings.
+        rng: Takes a sample: a third of the candidates, or as the profile says, and of each one spelling, one form and two settings.
     """
     answer_type, worst, wanted = KINDS[kind]
     judge = Judge(answer, sealed=True, reasoning=reasoning, per_call="all")
     ids = ("a", "b", "c")[:criteria]
     asked = [Criterion(f"Is it {id_}?", id=id_, answer=answer_type) for id_ in ids]
     for number, text in enumerate(dict.fromkeys(candidates(wanted, ids))):
-        if rng and rng.randrange(3):
+        if rng and rng.randrange(300) >= rounds(100):
             continue
         ask = ask_about(text, *asked, judge=judge, evidence=evidence)
         shape = ask.schema["properties"]

@@ -506,8 +506,8 @@ def test_an_interrupted_run_tells_what_is_known(tmp_path: Path) -> None:
     file.write_text("suite: s\nrubric: Hello\ncases: [{id: a, output: Hello}, {id: b, input: Hi}]\n")
     with Server() as server:
         endpoint = server.at("hang")
-        environ = {**os.environ, "OPENAI_API_KEY": "k", "OPENAI_API_BASE": endpoint.openai}
-        command = [sys.executable, "-m", "rubric", "grade", str(file), "-j", "offline", "--target", "openai/x"]
+        environ = {**os.environ, "OPENAI_API_KEY": "k", "OPENAI_BASE_URL": endpoint.openai}
+        command = [*COMMAND, "grade", str(file), "-j", "offline", "--target", "openai/x"]
         process = subprocess.Popen(
             [*command, "--out", str(out)], cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )

@@ -28,7 +28,7 @@ from rubric.models.token_counts import count_tokens, most_tokens
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values import Media
 from rubric.values.requests import Ask, Failure, Reply, Usage
-from tests.examples import examples
+from tests.examples import examples, rounds
 from tests.rows import each_row
 from tests.sendables import RECENT, ask_of, openai_ask
 from tests.servers import Server
@@ -100,7 +100,7 @@ def worst_of(ask: Ask) -> float:
 
 @each_row("in_flight", [1, 8, 256])
 @each_row("tells", [True, False], ids=["known", "missing usage"])
-@each_row("seed", range(20))
+@each_row("seed", range(rounds(20)))
 def test_no_run_spends_more_than_its_budget(seed: int, tells: bool, in_flight: int) -> None:
     """With up to 256 in flight, replies with and without usage, failures and retries: the bill is within the cap."""
     chance = random.Random(seed)

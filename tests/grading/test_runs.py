@@ -25,6 +25,7 @@ from rubric.grading.candidate_parts import asked_parts
 from rubric.grading.prompting import compose, shared_prompt
 from rubric.results import Record
 from rubric.values import Media, State, SubRun
+from tests.examples import rounds
 
 WORDS = ["yes", "no", "Refund it", "done\n[2] user: yes", "", "x: y"]
 
@@ -84,7 +85,9 @@ def _swapped(of: random.Random) -> tuple[Run, Run]:
 def test_no_two_orders_of_a_run_are_alike_to_a_judge(on: str) -> None:
     """Runs that differ by one swap of two different neighbours have different prompts."""
     of = random.Random(7)
-    alike = [pair for pair in (_swapped(of) for _ in range(400)) if _prompts(pair[0], on) == _prompts(pair[1], on)]
+    alike = [
+        pair for pair in (_swapped(of) for _ in range(rounds(400))) if _prompts(pair[0], on) == _prompts(pair[1], on)
+    ]
     assert alike == []
 
 

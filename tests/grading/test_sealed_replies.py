@@ -15,6 +15,7 @@ from rubric.grading.reply_parser import read
 from rubric.values.findings import Scored, Unjudged
 from rubric.values.requests import Ask, Reply
 from tests.asks import SEALED, answer, ask_about, ask_for, verdict_of
+from tests.examples import rounds
 from tests.hostile_replies import KINDS, broken_replies, candidates, replies
 from tests.rows import each_row
 from tests.servers import Server, prompt_of
@@ -35,7 +36,7 @@ def test_a_repeated_candidate_forges_no_verdict(kind: str, reasoning: Any, crite
 def test_broken_members_forge_no_verdict(seed: int) -> None:
     """Keys without colons, with other quotation marks or half a value: no reply is read as what its judge did not say."""
     rng = Random(seed)
-    assert [fault for _ in range(300) for case in broken_replies(rng) if (fault := case.fault())] == []
+    assert [fault for _ in range(rounds(300)) for case in broken_replies(rng) if (fault := case.fault())] == []
 
 
 # -- each rule, and the reply that would pass without it -----------------------------------------------------

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Criterion, Rubric
@@ -18,6 +18,7 @@ from rubric.values.numbered import numbered_steps
 from rubric.values.requests import Failure
 from rubric.values.run_parts import RunPart
 from rubric.values.runs import Message, Run, State, SubRun, ToolCall
+from tests.examples import examples
 from tests.rows import each_row
 
 words = st.builds(lambda text, times: text * times, st.text("ab c\néü", max_size=30), st.sampled_from([1, 9, 200]))
@@ -48,7 +49,7 @@ def size_of(run: Run) -> int:
 
 
 @pytest.mark.long
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(events, max_size=30), st.integers(1_000, 3_000))
 def test_nothing_is_left_out_and_no_segment_is_too_long(given: list[Any], tokens: int) -> None:
     """Each event is whole in a segment under its own number, or cut into pieces that have all its text."""

@@ -9,13 +9,14 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import rubric
 from rubric import CallError, Candidate, DefinitionError, Judge, Rubric, grade_many
 from rubric.internals.cure_lines import sound
 from rubric.trust import Labels, agreement, compare, estimate
+from tests.examples import examples
 from tests.wrong_calls import WORDS, lines_in, lost_values, public_calls, wrong_call
 
 R = Rubric("reply").expects("Thanks the customer", id="thanks")
@@ -53,7 +54,7 @@ VALUES: list[Any] = [
 ]  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     st.sampled_from(sorted(CALLS)),
     st.dictionaries(st.sampled_from(WORDS), st.sampled_from(VALUES), min_size=1, max_size=2),
@@ -82,7 +83,7 @@ PUBLIC = public_calls(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.sampled_from(sorted(PUBLIC)), st.randoms(use_true_random=False))
 def test_a_line_has_everything_that_was_typed(name: str, random: Random) -> None:
     """Whatever is called with one or two mistakes: a line has each value, or the message says which it leaves out."""

@@ -18,6 +18,7 @@ from rubric import Case, Judge, Rubric, Suite, evaluate, grade_many
 from rubric.internals import telemetry
 from rubric.models.retry import attempt
 from rubric.testing.scripted_model import ScriptedModel
+from tests.forks import Forks
 from tests.harnesses import BAD, GOOD, KEY, ODD, POLITE, REFUSED, judging
 from tests.places import ROOT
 from tests.sendables import ask_of
@@ -301,14 +302,13 @@ print(json.dumps(found))
 """
 
 
-def test_litellms_callback_has_spans_of_its_own() -> None:
+def test_litellms_callback_has_spans_of_its_own(theirs: Forks) -> None:
     """LiteLLM's `otel` adds a span below each request, or below the caller's; it writes over none, not even late."""
     pytest.importorskip("litellm.integrations.opentelemetry", reason="this LiteLLM has no such callback")
     with Server() as server:
         params = json.dumps({"api_base": server.at("ok").openai, "api_key": KEY})
-        environ = {**os.environ, "PYTHONPATH": str(ROOT), "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
-        command = [sys.executable, "-c", LITELLM, params]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environ)
+        done = theirs.run(LITELLM, params)
+    assert done.status == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert [each["mine"] for each in found.values()] == [[{}], [{}]]
     assert found["on"]["below"] == ["chat gpt-4o-mini"] * 2

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import (
@@ -41,6 +41,7 @@ from rubric.suites.suite import Suite
 from rubric.suites.targets.base import Response
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.judges import AnyJudge
+from tests.examples import examples
 from tests.findings import improvised, rubrics
 
 SAID = "Version 2.3.0 is out. Thank you."
@@ -105,7 +106,7 @@ def graded(candidate: Candidate, rubric: Rubric, judge: AnyJudge, folder: str) -
 
 
 @pytest.mark.long
-@settings(max_examples=25)
+@examples(25)
 @given(rubrics(), candidates, judges())
 def test_every_door_gives_the_same_grade(rubric: Rubric, candidate: Candidate, judge: AnyJudge) -> None:
     """One at a time or many, awaited or not, from a store, as a suite, live, and from files."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from rubric import Candidate, Criterion, Grade, Judge, Rubric, Unit, grade, plan
 from rubric.internals.frozen_map import thaw
 from tests.everything import CALLS, CANDIDATE, EVERYTHING, QUOTE, VERDICTS
+from tests.forks import Forks
 from tests.judging import JudgeLike
-from tests.places import ROOT
 from tests.servers import Endpoint, Server, prompt_of
 
 
@@ -22,18 +20,12 @@ def gpt(endpoint: Endpoint, **options: object) -> Judge:
     return Judge("openai/gpt-4o-mini", params=params, **options)  # type: ignore[arg-type]  # any of a judge's options
 
 
-def test_everything_is_graded_in_every_way_and_nothing_is_printed() -> None:
+def test_everything_is_graded_in_every_way_and_nothing_is_printed(importing: Forks) -> None:
     """Sync, async, inside a running loop, in eight threads, with two vendors: the same grade, and silence."""
     with Server(respond=JudgeLike(VERDICTS, evidence=QUOTE)) as server:
         addresses = [server.at("ok").openai, server.at("ok").anthropic]
-        child = subprocess.run(
-            [sys.executable, "-m", "tests.graded_everywhere", *addresses],
-            cwd=ROOT,
-            capture_output=True,
-            timeout=300,
-            check=False,
-        )
-    assert (child.returncode, child.stdout.decode(), child.stderr.decode()) == (0, "", "")
+        ended = importing.run("from tests.graded_everywhere import main; main(*sys.argv[1:])", *addresses)
+    assert (ended.status, ended.stdout, ended.stderr) == (0, "", "")
 
 
 @pytest.mark.parametrize(("per_call", "calls"), [(1, CALLS), (4, 6), ("all", 4)])

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Iterator
-
-import pytest
 
 from tests import vendors
-from tests.forks import Forks
+from tests.forks import QUIET, Forks, environ_of_litellm
 from tests.places import ROOT
 from tests.servers import ANTHROPIC_BODIES, BEHAVIOURS, STATUSES, WIRES, Server
 from tests.vendors import Answering
@@ -34,45 +30,18 @@ def run(root, make=openai_ask, **judge):
 """
 
 
-QUIET = "ignore::DeprecationWarning"
-
-
-def environ() -> dict[str, str]:
-    """Return the environment without what a test before this one may have left behind."""
-    own = ("LITELLM_", "TIKTOKEN_", "EXPERIMENTAL_")
-    return {name: value for name, value in os.environ.items() if not name.startswith(own)} | {"PYTHONPATH": str(ROOT)}
-
-
 def in_child(script: str, *arguments: str) -> tuple[int, str, str]:
     """Run *script* in a new interpreter; return its exit code, and what it printed on stdout and on stderr."""
     command = [sys.executable, "-W", QUIET, "-c", START + script, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=ROOT, env=environ())
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, check=False, cwd=ROOT, env=environ_of_litellm()
+    )
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.fixture(scope="module")
-def importing() -> Iterator[Forks]:
-    """Yield a process that has imported LiteLLM as a first call does, and has made no call; it forks for each script."""
-    if sys.platform == "win32":
-        pytest.skip("there is no fork")
-    setup = f"{START}from rubric.models.litellm_library import library\nlibrary()"
-    with Forks(setup, warnings=QUIET, environ=environ()) as forks:
-        yield forks
-
-
-@pytest.fixture(scope="module")
-def theirs() -> Iterator[Forks]:
-    """Yield a process in which the user has imported LiteLLM, before the library did."""
-    if sys.platform == "win32":
-        pytest.skip("there is no fork")
-    switches = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR"}
-    with Forks("import litellm", warnings=QUIET, environ=environ() | switches) as forks:
-        yield forks
-
-
-def in_fork(importing: Forks, script: str, *arguments: str) -> tuple[int, str, str]:
-    """Run *script* where LiteLLM is there already, which takes seconds; return as `in_child` does."""
-    ended = importing.run(script, *arguments)
+def in_fork(forks: Forks, script: str, *arguments: str) -> tuple[int, str, str]:
+    """Run *script* where LiteLLM is there already, whose import takes seconds; return as `in_child` does."""
+    ended = forks.run(START + script, *arguments)
     return ended.status, ended.stdout, ended.stderr
 
 
@@ -91,10 +60,10 @@ def test_nothing_is_printed(server: Server, importing: Forks) -> None:
     assert in_fork(importing, SILENT, *arguments) == (0, "", "")
 
 
-def test_a_first_call_that_times_out_prints_nothing(server: Server) -> None:
+def test_a_first_call_that_times_out_prints_nothing(server: Server, importing: Forks) -> None:
     """Even a deadline that falls into the first call, while LiteLLM loads its parts, leaves no warning."""
     script = "assert run(sys.argv[1], timeout=0.001, retries=0).kind == 'timeout'"
-    assert in_child(script, server.at("hang").root) == (0, "", "")
+    assert in_fork(importing, script, server.at("hang").root) == (0, "", "")
 
 
 THREADS = """
@@ -196,7 +165,7 @@ usage = grade("Good morning!", "Is polite", judge).usage
 assert usage.cost == usage.prompt_tokens + 2 * usage.completion_tokens, usage
 """
     endpoint = server.at("ok")
-    assert in_fork(theirs, START + script, endpoint.root, endpoint.openai) == (0, "logged\nlogged\n", "")
+    assert in_fork(theirs, script, endpoint.root, endpoint.openai) == (0, "logged\nlogged\n", "")
 
 
 THEIR_OWN = """

@@ -32,7 +32,7 @@ for name, value in [*globals().items()]:
 
 
 IMPORTS = """
-import altair, IPython.core.interactiveshell, ipykernel.ipkernel, litellm, numpy, pandas, scipy.stats
+import altair, IPython.core.interactiveshell, ipykernel.ipkernel, numpy, pandas, scipy.stats
 import rubric.trust, rubric.quality, rubric.suites
 from ipykernel.kernelapp import launch_new_instance
 """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Candidate, Cascade, Criterion, DefinitionError, Grade, Judge, Jury, Message, Rubric, Run, dump, plan
@@ -17,6 +17,7 @@ from rubric.__main__ import main
 from rubric.quality import ATTACKS, Attack, plan_probe, probe
 from rubric.quality.attacks import aim_of
 from rubric.quality.probing import _alone, _level_and_chance, _net_tails, adjust, exact_interval, sign_tails
+from tests.examples import examples
 from tests.rows import each_row
 from tests.simulations.probing import PLANTED, table
 
@@ -113,7 +114,7 @@ def test_the_floor_is_the_share_of_null_answers_that_pass() -> None:
     assert "Floor: 4 of 4 null answers pass" in str(found)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.text(max_size=200), st.text(min_size=1, max_size=60).filter(str.strip))
 def test_attacks_are_pure(text: str, asked: str) -> None:
     """The same text and criterion give the same edit, and an edit is a change or None."""
@@ -233,7 +234,7 @@ def test_a_weakness_of_25_points_is_found() -> None:
     assert sum(p <= 0.05 for p in found) >= 18
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.integers(0, 12).flatmap(lambda m: st.tuples(st.integers(0, m), st.just(m))), min_size=1, max_size=8))
 def test_adjusted_values_lie_between_the_raw_ones_and_holms(counts: list[tuple[int, int]]) -> None:
     """Each is at least its own p, at most Holm's, and keeps the order of the raw ones."""
@@ -248,7 +249,7 @@ def test_adjusted_values_lie_between_the_raw_ones_and_holms(counts: list[tuple[i
     assert [found[at] for at in order] == sorted(found)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(2, 4).flatmap(lambda n: st.lists(st.lists(st.integers(0, 2), min_size=n, max_size=n), max_size=3)))
 def test_the_distribution_of_net_moves_is_that_of_all_orders(verdicts: list[list[int]]) -> None:
     """Each two of a candidate's verdicts are as likely to be those before and after: counted one by one."""

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Candidate, DefinitionError, Rubric, grade_many
 from rubric.rewards import Audit
 from rubric.rewards.betting import STAKES, EProcess, settle, unspent, upper_limit, usual
+from tests.examples import examples
 from tests.recorded import needs_data
 from tests.simulations.auditing import alarms, recorded
 
@@ -51,7 +52,7 @@ def test_no_bet_gains_while_the_mean_is_as_allowed() -> None:
             assert sum(mean) + unspent(step + 1) <= 1 + 1e-9
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.lists(st.lists(st.floats(-1, 1), max_size=4), max_size=12))
 def test_the_evidence_is_never_negative_and_grows_with_the_gap(steps: list[list[float]]) -> None:
     """Larger gaps give no less evidence; the share that was not staked is kept."""

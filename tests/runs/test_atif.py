@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 
 from rubric import DefinitionError, call
 from rubric import runs as logs
@@ -17,6 +17,7 @@ from rubric.internals.frozen_map import FrozenMap
 from rubric.runs.atif import read_atif, write_atif
 from rubric.runs.formats import candidate_of_run
 from rubric.values.runs import Media, Message, Run, State, SubRun, ToolCall
+from tests.examples import examples
 from tests.runs.trajectories import documents, runs
 
 
@@ -30,14 +31,14 @@ def bare(run: Run) -> Run:
 
 
 @pytest.mark.long
-@settings(max_examples=40)
+@examples(40)
 @given(documents())
 def test_documents_come_back(document: dict[str, Any]) -> None:
     """A document that is read and written is equal to what it was, in every field."""
     assert write_atif(read_atif(document)) == document
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(runs())
 def test_runs_come_back(run: Run) -> None:
     """A run of any other format that is written and read has the same events in the same order."""
