@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import version as version_of
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,6 @@ html_title = f"rubric {release}"
 default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_default_options = {"members": True}
 autodoc_typehints_format = "short"
 maximum_signature_line_length = 88
 python_use_unqualified_type_names = True
@@ -76,8 +76,14 @@ def show_colons(_app: Sphinx, what: str, _name: str, _value: object, _options: o
         lines[0] = lines[0].replace(COLON, ":")
 
 
+def list_members(_app: Sphinx, _page: str, source: list[str]) -> None:
+    """Show all members of a class whose members its page does not name; a default option would overrule a list."""
+    source[0] = re.sub(r"(\.\. auto(?:class|exception):: .*\n)(?!\s+:members:)", r"\1   :members:\n", source[0])
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
+    app.connect("source-read", list_members)
     app.connect("missing-reference", to_public_name)
     app.connect("autodoc-process-docstring", hide_colons, priority=400)
     app.connect("autodoc-process-docstring", show_colons, priority=600)
