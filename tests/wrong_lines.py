@@ -11,6 +11,7 @@ from random import Random
 import click
 
 from rubric import Rubric, grade_many
+from rubric.internals.guesses import cures_in
 from tests.command_line import commands
 from tests.wrong_calls import TABLE
 
@@ -23,6 +24,8 @@ FILES = {
     "reply.txt": "Thank you.\n",
     "rows.jsonl": '{"output": "Thank you.", "key": "a"}\n{"output": "No.", "key": "b"}\n',
     "pairs.jsonl": '{"a": "Thank you.", "b": "No."}\n',
+    "replies.csv": "question,answer,topic\nWhere?,Thank you.,a\nWhen?,No.,b\n",
+    "people.csv": "id,verdict\na,true\nb,false\n",
     "labels.csv": "key,value\na,true\nb,false\n",
     "suite.yaml": "suite: s\nrubric: {criteria: [Says thank you]}\ncases:\n  - {id: a, output: Thank you}\n",
 }
@@ -47,15 +50,7 @@ _OF_METAVARS = {
     "NAME=COMMAND": "a=b", "K/N": "1/2", "KEY": "verdict", "FOLDER": ".", "SHAPE": "repeats", "EDIT": "anchors",
 }  # fmt: skip
 WORDS = {
-    name: sorted(
-        {
-            word
-            for section in (name, "every")
-            for words in TABLE["options"].get(section, {}).values()
-            for word in words.split()
-        }
-    )
-    for name in commands()
+    name: sorted({word for _, words in cures_in("options", name, "every") for word in words}) for name in commands()
 }
 """What the table has for options of each command."""
 
@@ -139,7 +134,7 @@ def right_option(name: str, random: Random) -> list[str]:
     return [option.opts[0], *value_of(option)] if option else []
 
 
-_LINE = rf"(?:echo \S+ \| )?(?<![\w`])rubric (?=(?:{'|'.join(sorted(commands(), key=len, reverse=True))})\b)[^;]*"
+_LINE = rf"(?:echo (?:'[^']*'|\S+) \| )?(?<![\w`])rubric (?=(?:{'|'.join(sorted(commands(), key=len, reverse=True))})\b)[^;]*"
 
 
 def lines_of(said: str) -> list[str]:
@@ -156,7 +151,11 @@ def lines_of(said: str) -> list[str]:
 def lost_in(said: str, typed: list[str]) -> list[str]:
     """Return what breaks the law in *said*, the message for a line *typed*; nothing, if it holds."""
     broken = []
-    told = {*re.findall(r"no such option (-[\w-]+)", said), *re.findall(r"no such command '([^']*)'", said)}
+    told = {
+        *re.findall(r"no such option (-[\w-]+)", said),
+        *re.findall(r"no such command '([^']*)'", said),
+        *re.findall(r"(--\w+) \S+ is not a format", said),
+    }
     told |= {part for each in re.findall(r"without ([^;]*?), [Ww]rite", said) for part in shlex.split(each)}
     parts = [
         part for each in typed for part in (each.split("=", 1) if each.startswith("--") and "=" in each else [each])
@@ -170,6 +169,7 @@ def lost_in(said: str, typed: list[str]) -> list[str]:
         have = [
             part for each in words for part in (each.split("=", 1) if each.startswith("--") and "=" in each else [each])
         ]
+        have += [part.partition("=")[2] for part in have]  # a column has its field before it
         broken += [f"{part} is not in: {line}" for part in parts if part not in have and part not in told]
         if "..." not in line and (problem := problem_in(words)):
             broken.append(f"{problem}: {line}")

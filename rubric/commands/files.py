@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -12,12 +11,13 @@ from typing import Any, Literal
 import click
 from attrs import asdict, define, field
 
-from rubric import DefinitionError, LoadError, Rubric, Suite, load, load_suite, loads_suite
+from rubric import LoadError, Rubric, Suite, load, load_suite, loads_suite
 from rubric import convert as convert_suite
 from rubric import diff as rubric_diff
 from rubric.commands import options, output
 from rubric.commands.trust import from_extra
-from rubric.embed import NOTHING, counted, shorten, table
+from rubric.commands.wrong_lines import WrongLineError, columns_of, holds_results, in_options
+from rubric.embed import NOTHING, counted, shorten
 from rubric.errors import Problem
 from rubric.formats import Converted
 from rubric.formats import schema as json_schema
@@ -84,31 +84,24 @@ class Checked:
 
 @click.command(cls=output.Command)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
-@click.option("--summary", is_flag=True, help="Count files, cases, rubrics, warnings and problems by format.")
 @options.FROM
 @options.FORMAT
-def validate(
-    files: Sequence[str], form: str, source: str | None, names: Sequence[str], base: str | None, *, summary: bool
-) -> None:
+def validate(files: Sequence[str], form: str, source: str | None, names: Sequence[str], base: str | None) -> None:
     """
     Check files of rubrics and suites, and list all problems.
 
     Each problem and each warning is a line with its place in the file. The line of a valid file names its format, and
     the cases that cannot be graded here. For a folder, check all files in it.
     """
-    if form == "json":
-        options.refuse_given({"summary"}, "is a table for people; with --format json, count the entries")
     found = [_check(file, source, names, base) for file in rubric_files(files)]
     if form == "json":
         output.print_json([{"file": one.file, "valid": not one.problems, **asdict(one)} for one in found])
-    elif summary:
-        output.print_markdown(_summary(found))
     else:
         for checked in found:
             for warning in checked.warnings:
-                output.print_line(f"warning: {output.in_options(warning)}", problem=True)
+                output.print_line(f"warning: {in_options(warning)}", problem=True)
             if checked.problems:
-                output.print_line(output.in_options(LoadError(checked.problems, remark=checked.remark)), problem=True)
+                output.print_line(in_options(LoadError(checked.problems, remark=checked.remark)), problem=True)
             if not checked.problems:
                 output.print_line(f"{checked.file}: {checked.verdict}")
     if not all(checked.sound for checked in found):
@@ -116,8 +109,11 @@ def validate(
 
 
 def _check_written(name: str) -> None:
-    if Path(name).suffix and name not in written_names():
-        raise DefinitionError("to", f"{name!r} is not a format; the file to write has an option, such as --out {name}")
+    is_file = Path(name).suffix and name not in written_names()
+    if is_file or name in ("json", "yaml", "yml"):
+        out = name if is_file else f"converted.{name}"
+        said = f"--to {name} is not a format; the file to write, which is JSON or YAML by its ending, has an option"
+        raise WrongLineError(said, {"form": (), "out": ("--out", out)})
     find_format(name)
 
 
@@ -200,13 +196,12 @@ def diff(
     Exit codes: 0 they ask and score alike, or of candidates: no shift is shown; 1 they differ, or one is shown; 2 bad
     input, or no candidate could be graded by both.
     """
-    if Path(before).is_file() and options.holds_results(Path(before)):
-        raise click.UsageError(
-            f"{before} holds results; another command compares runs, such as rubric compare new.jsonl old.jsonl"
-        )
+    if Path(before).is_file() and holds_results(Path(before)):
+        change = {"COMMAND": ["compare"], "ARGUMENTS": [after, before]}
+        raise WrongLineError(f"{before} holds results; another command compares runs", change)
     if candidates is not None:
         shifts = from_extra("rubric.quality", "shifts")
-        names = options.columns_of(columns)
+        names = columns_of(columns)
         moved = shifts(load(before), load(after), judge, str(candidates), columns=names, **options.calls_of(given))
         output.print_result(moved, form)
         sys.exit(output.REFUSED if not moved[""].n else DIFFERENT if moved.significant else SAME)
@@ -220,15 +215,11 @@ def rubric_files(given: Sequence[str]) -> Iterator[str]:
     """Yield the files *given*; of a folder, all that may hold a rubric or a suite, but none in a hidden folder."""
     for name in given:
         if Path(name).is_dir():
-            visible = (file for file in sorted(Path(name).rglob("*")) if not _is_hidden(file.relative_to(name).parent))
-            yield from (str(file) for file in visible if _may_be_a_suite(file))
+            for file in sorted(Path(name).rglob("*")):  # not in `.rubric`, which holds kept runs, `.git` or `.venv`
+                is_hidden = any(part.startswith(".") for part in file.relative_to(name).parent.parts)
+                yield from [str(file)] if not is_hidden and _may_be_a_suite(file) else ()
         else:
             yield name
-
-
-def _is_hidden(folder: Path) -> bool:
-    """True for `.rubric`, which holds kept runs, `.git`, `.venv` and what is in them."""
-    return any(part.startswith(".") for part in folder.parts)
 
 
 def _may_be_a_suite(file: Path) -> bool:
@@ -266,20 +257,3 @@ def _check(file: str, source: str | None, names: Sequence[str], base: str | None
 def _nested_rubrics(rubric: Rubric) -> list[Rubric]:
     inner = [criterion.answer for criterion in rubric.criteria if isinstance(criterion.answer, Rubric)]
     return [*inner, *(deeper for child in inner for deeper in _nested_rubrics(child))]
-
-
-def _summary(found: Sequence[Checked]) -> str:
-    """Return a row of counts for each format, and one for all."""
-    groups: dict[str, list[Checked]] = defaultdict(list)
-    for checked in sorted(found, key=lambda checked: checked.format or "unknown"):
-        groups[checked.format or "unknown"].append(checked)
-    columns = ["cases", "rubrics", "criteria", "warnings", "problems"]
-    if any(checked.ungradable for checked in found):
-        columns.append("ungradable")
-    rows = []
-    for name, group in (*groups.items(), ("all", found)):
-        valid = sum(not checked.problems for checked in group)
-        sizes = [[getattr(checked, column) for checked in group] for column in columns]
-        counts = [sum(one if isinstance(one, int) else len(one) for one in column) for column in sizes]
-        rows.append((name, *map(str, (len(group), valid, *counts))))
-    return table(("format", "files", "valid", *columns), rows)

@@ -10,23 +10,24 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+import attrs
 import click
-from attrs import evolve, fields, frozen
+from attrs import evolve, frozen
 
-from rubric import Candidate, DecisionTree, LoadError, Suite, UngradedError, load, load_suite
+from rubric import Candidate, LoadError, Suite, UngradedError, load, load_suite
 from rubric import grade as grade_candidate
 from rubric import plan as plan_calls
 from rubric.commands import options
-from rubric.commands.options import check_order, refuse_given
+from rubric.commands.options import refuse_given
 from rubric.commands.output import Command, print_json, print_line, print_markdown, print_result, tell_rate
 from rubric.commands.running import SUITES_ONLY, RunOptions, pick_cases
-from rubric.embed import JudgeLike, Wording, cell, clean, describe, one_candidate, shorten, table
+from rubric.commands.wrong_lines import WrongLineError, check_order, columns_of
+from rubric.embed import JudgeLike, Wording, cell, clean, fields, one_candidate
 from rubric.engine.sources import holds_many
 from rubric.formats.agentv.targets import lacking_variables
 from rubric.formats.projects import is_rubric
@@ -37,11 +38,10 @@ from rubric.suites.missing_judges import Otherwise
 from rubric.suites.outputs import answer_cases
 from rubric.suites.suite import fits
 from rubric.suites.targets.providers import PROVIDERS
-from rubric.values import Leaf
 from rubric.view.rubrics import rules
 
 if TYPE_CHECKING:
-    from rubric import Criterion, Rubric
+    from rubric import Rubric
     from rubric.suites import Target
 
 
@@ -75,17 +75,17 @@ class Inputs:
 
         With a target, a rubric alone is a suite of one case.
         """
-        check_order(files)
+        check_order(*files)
         is_suite = self.source is not None or len(files) > 2 or not is_rubric(files[0])  # noqa: PLR2004
         if is_suite or (len(files) == 1 and self.target is not None):
             refuse_given({"question", "reference"}, "is for one candidate; the cases of a suite have their own")
             return False
         of_suites = SUITES_ONLY | {"target", "hosts", "outputs", "servers", "names", "unsupported"}
-        refuse_given({"outs"}, "is for suites; the result of one candidate is printed: --format json > result.json")
         refuse_given({"verbose"}, "is for suites; one candidate is printed whole, so leave it out")
-        here = "here is one rubric and one candidate"
-        if len(files) > 1 and holds_many(Path(files[1])):
-            here = f"another command grades many candidates, such as rubric grade-many {shlex.join(files)}"
+        are_many = len(files) > 1 and holds_many(Path(files[1]))
+        here = "another command grades many candidates" if are_many else "here is one rubric and one candidate"
+        printed = "the result of one candidate is printed: --format json > result.json"
+        refuse_given({"outs"}, f"is for suites; {here if are_many else printed}")
         refuse_given(of_suites, f"is for suites; {here}")
         return True
 
@@ -134,25 +134,27 @@ class Inputs:
 
     def candidate(self, file: str | None, rubric: str) -> Candidate:
         """Return the candidate whose text, or whose run, is in *file*; without one, a stand-in."""
-        as_text = f"; as one text, give it at standard input: - < {shlex.quote(file or '')}"
+        as_text = f"as one text, give it at standard input: - < {shlex.quote(file or '')}"
         if file is not None and holds_many(Path(file)):
-            line = f"such as rubric grade-many {shlex.quote(rubric)} {shlex.quote(file)}"
-            line += "" if Path(file).is_dir() else as_text
-            raise click.UsageError(f"{file} holds many candidates; another command grades each, {line}")
+            cure = "" if Path(file).is_dir() else f"{as_text}; "
+            raise click.UsageError(f"{file} holds many candidates; {cure}another command grades each")
         if file is not None and is_run(file):
             about = {"input": options.read_stream(self.question), "reference": options.read_stream(self.reference)}
             return one_candidate(Path(file), **about)
         if file is not None and file != "-" and not Path(file).exists():
-            line = f"echo {shlex.quote(file)} | rubric grade {shlex.quote(rubric)} -"
-            raise click.UsageError(f"{file}: there is no such file; a text is piped, such as {line}")
+            said = f"{file}: there is no such file"
+            if Path(file).suffix and " " not in file:
+                near = fields.nearest(file, [str(each) for each in Path(file).parent.glob("*") if each.is_file()])
+                raise WrongLineError(f"{said}{fields.suggest(file, near)}", {"ARGUMENTS": [rubric, *near] * bool(near)})
+            raise WrongLineError(f"{said}; a text is piped", {"ARGUMENTS": [rubric, "-"], "TEXT": [file]})
         output: IO[str] | None = None if file is None else options.TEXT.convert(file, None, click.get_current_context())
         piped = [stream for stream in (output, self.question, self.reference) if stream is sys.stdin]
         if len(piped) > 1:
             raise click.UsageError("standard input (-) is given for two things, and can be read once; name a file")
         text = "(the candidate)" if output is None else options.read_stream(output)
         if file and Path(file).suffix in (".yaml", ".yml") and re.search(r"(?m)^(suite|cases|criteria):", text):
-            alone = f"a suite is graded alone, such as rubric grade {shlex.quote(file)}{as_text}"
-            raise click.UsageError(f"{file} is a rubric or a suite; {alone}")
+            alone = {} if is_rubric(file) else {"ARGUMENTS": [file]}
+            raise WrongLineError(f"{file} is a rubric or a suite; {as_text}; a suite is graded alone", alone)
         return Candidate(text, input=options.read_stream(self.question), reference=options.read_stream(self.reference))
 
     @property
@@ -216,7 +218,7 @@ def plan(files: Sequence[str], form: str, columns: Sequence[str], **given: Any) 
     if is_for_candidate:
         file, rubric = files[1] if files[1:] else None, inputs.rubric(files[0])
         candidate = Path(files[1]) if are_many else inputs.candidate(file, files[0])
-        planned = plan_calls(candidate, rubric, inputs.judge, columns=options.columns_of(columns) or None)
+        planned = plan_calls(candidate, rubric, inputs.judge, columns=columns_of(columns) or None)
         if form == "table" and not are_many:
             print_markdown(as_markdown(rubric))
         print_result(planned, form, quiet=are_many)
@@ -250,7 +252,7 @@ def grade(files: Sequence[str], **given: Any) -> None:
     FILE... are a rubric and the file of a candidate, which is a text (- is standard input) or an agent's run, such as
     one in ATIF; or suites, of any of the formats that `validate` knows.
     """
-    running, inputs = RunOptions.of(given), Inputs(**{each.name: given[each.name] for each in fields(Inputs)})
+    running, inputs = RunOptions.of(given), Inputs(**{each.name: given[each.name] for each in attrs.fields(Inputs)})
     files = _rubric_first(files)
     if inputs.is_for_candidate(files):
         rubric = inputs.rubric(files[0])
@@ -282,29 +284,6 @@ def grade(files: Sequence[str], **given: Any) -> None:
 
 
 def as_markdown(rubric: Rubric, case: str = "") -> str:
-    """Return *rubric* as Markdown: its name or its first *case*, what passes, and a row for each criterion."""
-    needs = "the judge's own pass flag" if rubric.threshold is None else f"a score of {rubric.threshold:g}"
-    needs = "a perfect score" if rubric.strict else needs
-    head = ", ".join([f"{cell(rubric.name or case or 'rubric')}: passes from {needs}", *map(cell, rules(rubric))])
-    rows = [row for criterion in rubric.judged for row in _rows(criterion)]
-    return clean(f"{head}\n\n{table(('criterion', 'text', 'answer', 'weight'), rows)}\n")
-
-
-def _rows(criterion: Criterion) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the row of *criterion*; of a tree, a row for each of its questions."""
-    condition = "" if criterion.when is None else f", only {criterion.when!r}"
-    answer, weight = f"{describe(criterion)}{condition}", f"{criterion.weight:g}"
-    if not isinstance(criterion.answer, DecisionTree):
-        yield criterion.id, shorten(criterion.text, 160), answer, weight
-        return
-    for number, node in enumerate(islice(criterion.answer.nodes(), _MOST_QUESTIONS)):
-        leads = f"yes: {_branch(node.yes)}, no: {_branch(node.no)}"
-        said = ("", leads, "") if number else (criterion.id, f"{answer}; {leads}", weight)
-        yield said[0], shorten(node.question, 160), said[1], said[2]
-
-
-_MOST_QUESTIONS = 50
-
-
-def _branch(branch: DecisionTree | Leaf) -> str:
-    return f"{branch.score:g}" if isinstance(branch, Leaf) else repr(shorten(branch.question, 60))
+    """Return *rubric* as Markdown, under its name or that of its first *case*, with the rules that it sets."""
+    shown = evolve(rubric, name=rubric.name or case)._repr_markdown_()
+    return clean("\n\n".join([shown, *filter(None, [cell(", ".join(rules(rubric)))])]))

@@ -21,9 +21,10 @@ from rubric import grade_many as grade_candidates
 from rubric import plan as plan_calls
 from rubric.commands import options
 from rubric.commands.kept_runs import Keeper, candidate_digest, last_runs
-from rubric.commands.options import check_order, refuse_given
+from rubric.commands.options import refuse_given
 from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result, tell_rate
 from rubric.commands.running import describe_plan, print_groups
+from rubric.commands.wrong_lines import check_order, columns_of
 from rubric.embed import CONCURRENCY, JudgeLike, RowBuilder, counted, shorten, source_of
 from rubric.engine import Shard, merge_results
 from rubric.results import Counts, Summary
@@ -104,7 +105,7 @@ class Inputs:
 
     def run(self, name: Path, rubric: Rubric, judge: JudgeLike | None) -> tuple[Summary, str, Grades]:
         """Grade all candidates, write the results, and return their summary, with a line on those that do not pass."""
-        columns = options.columns_of(self.columns)
+        columns = columns_of(self.columns)
         given, done = self._to_ask(name, rubric, judge, columns)
         if not self.quiet:
             head = "" if self.rerun is None else f"asked again: {counted(len(given), 'candidate')} of "
@@ -264,7 +265,7 @@ def grade_many(
     if (by := given["by"]) not in (None, "group", "key", "verdict", "judge"):
         given["columns"] = [*dict.fromkeys([*given["columns"], f"variables={by}"])]
     inputs = Inputs(**given)
-    check_order([rubric, *inputs.candidates])
+    check_order(rubric, *inputs.candidates)
     inputs.check(rubric)
     loaded = load(rubric)
     summary, short, results = inputs.run(rubric, loaded if threshold is None else loaded.passing_at(threshold), judge)

@@ -13,6 +13,7 @@ from rubric.commands import options
 from rubric.commands.local_server import NO_BROWSER, PORT, LocalServer
 from rubric.commands.options import A_COUNT, PATH
 from rubric.commands.output import Command, Refusal, print_line
+from rubric.commands.wrong_lines import check_order, columns_of
 from rubric.embed import counted, replacing, source_of
 from rubric.labelling.drawing import Draw
 from rubric.labelling.page import LabelPage, Results
@@ -37,41 +38,29 @@ from rubric.results import Record
 @options.COLUMN
 @PORT
 @NO_BROWSER
-def label(
-    data: Path,
-    rubric: Path,
-    *,
-    out: Path | None,
-    page: Path | None,
-    results: Sequence[Path],
-    count: int,
-    add: Sequence[Path],
-    columns: Sequence[str],
-    port: int,
-    no_browser: bool,
-) -> None:
+def label(data: Path, rubric: Path, *, out: Path | None, page: Path | None, add: Sequence[Path], **given: Any) -> None:
     """
     Label candidates on a page in the browser, until Ctrl-C.
 
     DATA is a file of candidates, as for grade-many. They come in a random order, and each answer is written to
     --out at once; `agree` and `estimate` read that file.
     """
-    options.check_order([data, rubric], is_last=True)
+    check_order(data, rubric)
     if (out is None) == (page is None):
         raise click.UsageError("name one: the file of labels with --out FILE, or a page to send with --html FILE")
-    for file, endings, given in ((out, (".csv",), "--out"), (page, (".html", ".htm"), "--html")):
+    for file, endings, option in ((out, (".csv",), "--out"), (page, (".html", ".htm"), "--html")):
         if file is not None:
             options.refuse_folder(file)
             if file.suffix.lower() not in endings:
-                raise click.UsageError(f"{given} {file}: name a file that ends in {endings[0]}")
-            options.refuse_inputs(file, (data, rubric, *results, *add), given)
+                raise click.UsageError(f"{option} {file}: name a file that ends in {endings[0]}")
+            options.refuse_inputs(file, (data, rubric, *given["results"], *add), option)
     if page is not None or add:
         where = "is for the served page" if page is not None else "has no effect with --add, which shows no page"
         options.refuse_given({"port", "no_browser"}, where)
     if page is not None:
         options.refuse_given({"add"}, "is for a file of labels: --out FILE")
     asked = load(rubric)
-    made = _page(data, asked, results, count, columns)
+    made = _page(data, asked, given["results"], given["count"], given["columns"])
     if page is not None:
         with replacing(page) as opened:
             opened.write(made.html(mode="file"))
@@ -84,14 +73,15 @@ def label(
         return
     _warn(made.draw, sheet.read())
 
-    def save(given: Any) -> None:
-        sheet.add([Answer.of(given, made.allowed)])
+    def save(said: Any) -> None:
+        sheet.add([Answer.of(said, made.allowed)])
 
-    LocalServer(lambda _: made.html(sheet.read()), port, save).run(str(out), no_browser=no_browser)
+    server = LocalServer(lambda _: made.html(sheet.read()), given["port"], save)
+    server.run(str(out), no_browser=given["no_browser"])
 
 
 def _page(data: Path, rubric: Rubric, results: Sequence[Path], count: int, columns: Sequence[str]) -> LabelPage:
-    source = source_of(str(data), options.columns_of(columns))
+    source = source_of(str(data), columns_of(columns))
     candidates, left_out = source.read_all()
     if not candidates:
         raise Refusal(f"{data}: there is no candidate in it")

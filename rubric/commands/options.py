@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import IO, Any, TypeVar, get_args
 
 import click
-from attrs import frozen
 from click.shell_completion import CompletionItem
 
 from rubric import Budget, DefinitionError, Judge
-from rubric.commands.output import Refusal, print_line, was_given
-from rubric.embed import CONCURRENCY, JudgeLike, fields, judge_or_default, rows_in
+from rubric.commands.output import Refusal, print_line
+from rubric.commands.wrong_lines import was_given
+from rubric.embed import CONCURRENCY, JudgeLike, fields, judge_or_default
 from rubric.engine import Plan
-from rubric.formats.projects import is_rubric
 from rubric.formats.registry import find_format, format_names
 from rubric.suites.report import Deferred
 from rubric.suites.reporters.registry import reporter, reporter_names
@@ -24,27 +23,21 @@ from rubric.suites.reporters.registry import reporter, reporter_names
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-@frozen
-class Options:
-    """Options that commands share: one decorator that adds them all."""
+def options(*given: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Return one decorator that adds all options *given*."""
 
-    given: tuple[Callable[[Any], Any], ...]
-
-    def __call__(self, command: Command) -> Command:
-        for option in reversed(self.given):
+    def add(command: Command) -> Command:
+        for option in reversed(given):
             command = option(command)
         return command
 
-    @property
-    def names(self) -> frozenset[str]:
-        """The names of the options, as the functions of commands take them."""
-        added: list[click.Parameter] = getattr(self(lambda: None), "__click_params__", [])
-        return frozenset(option.name for option in added if option.name is not None and option.expose_value)
+    return add
 
 
-def options(*given: Callable[[Any], Any]) -> Options:
-    """Return one decorator that adds all options *given*."""
-    return Options(given)
+def names_in(added: Callable[[Any], Any]) -> frozenset[str]:
+    """Return the names of the options that a decorator adds, as the functions of commands take them."""
+    found: list[click.Parameter] = getattr(added(lambda: None), "__click_params__", [])
+    return frozenset(option.name for option in found if option.name is not None and option.expose_value)
 
 
 class Name(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
@@ -167,12 +160,12 @@ def calls_of(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"store": given["store"], "budget": budget, "concurrency": given["concurrency"] or CONCURRENCY}
 
 
-COLUMN = click.option(
-    "--column",
-    "columns",
-    multiple=True,
-    metavar="FIELD=COLUMN",
-    help="Read a field from this column, such as output=answer; question= skips that column; variables=topic keeps it.",
+COLUMN, LABEL_COLUMN = (
+    click.option("--column", "columns", multiple=True, metavar="FIELD=COLUMN", help=f"Read a field {about}.")
+    for about in (
+        "from this column, such as output=answer; question= skips that column; variables=topic keeps it",
+        "of the labels from this column, such as value=verdict",
+    )
 )
 FILTER = click.option(
     "--filter",
@@ -359,12 +352,6 @@ def read_environment(names: Sequence[str]) -> dict[str, str]:
     return {name: os.environ[name] for name in names}
 
 
-def holds_results(path: Path) -> bool:
-    """True if the first line of the file at *path* is a result, or the end of a shard without any."""
-    _, first = next(rows_in("results", path, ".jsonl", broken=lambda _: None), ("", None))
-    return isinstance(first, dict) and not {"findings", "end_of_shard"}.isdisjoint(first)
-
-
 def refuse_folder(out: Path) -> None:
     """Refuse `--out` if it names a folder."""
     if out.is_dir():
@@ -385,24 +372,6 @@ def refuse_given(names: Collection[str], why: str) -> None:
             raise click.UsageError(f"{option.opts[0]} {why}")
 
 
-def columns_of(given: Sequence[str]) -> dict[str, str | Sequence[str] | None]:
-    """Return the column of each field, from `FIELD=COLUMN`; `COLUMN=` skips one; `variables` has several."""
-    named: dict[str, str | Sequence[str] | None] = {}
-    kept: list[str] = []
-    for text in given:
-        name, sign, column = text.partition("=")
-        if not name or not sign:
-            raise click.UsageError(f"--column {text}: expected FIELD=COLUMN: output=answer; question= passes over")
-        if name == "variables" and column:
-            kept.append(column)
-            named[name] = kept
-            continue
-        if name in named:
-            raise click.UsageError(f"--column {text}: {name} is given twice; give it once")
-        named[name] = column or None
-    return named
-
-
 def read_stream(stream: IO[str] | None) -> str:
     """Return the text of the file of an option; empty if it is not given."""
     if stream is None:
@@ -411,12 +380,3 @@ def read_stream(stream: IO[str] | None) -> str:
         return stream.read()
     except UnicodeDecodeError as problem:
         raise Refusal(f"{stream.name}: not UTF-8 text ({problem.reason} at byte {problem.start})") from problem
-
-
-def check_order(files: Sequence[str | Path], *, is_last: bool = False) -> None:
-    """Refuse two files in the wrong order: the rubric comes first, or last; the line that works has them in theirs."""
-    rubric, texts = (files[-1], files[0]) if is_last else (files[0], files[-1])
-    holds_texts = Path(rubric).suffix.lower() in {".txt", ".md", ".csv", ".tsv", ".jsonl", ".parquet"}
-    if len(files) == 2 and holds_texts and is_rubric(texts):  # noqa: PLR2004 - a pair
-        line = f"rubric {click.get_current_context().info_name} {shlex.join([str(each) for each in reversed(files)])}"
-        raise click.UsageError(f"the rubric comes {'last' if is_last else 'first'}, such as {line}")

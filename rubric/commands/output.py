@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import shlex
 import sys
 import tomllib
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.resources import files
@@ -22,16 +20,14 @@ from io import StringIO
 from typing import IO, TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.text import Text
 
-from rubric import DefinitionError, Grade, RubricError, Ungraded
-from rubric.commands.wrong_lines import meant_in, mended
-from rubric.embed import TOLERANCE, Wording, plugins, shown
-from rubric.errors import Problem
+from rubric import Grade, RubricError, Ungraded
+from rubric.commands.wrong_lines import TYPED, in_options, meant, meant_in
+from rubric.embed import TOLERANCE, plugins, shown
 from rubric.internals.guesses import word_cure
 from rubric.quality import UnreviewedWarning
 
@@ -138,17 +134,26 @@ class Refusal(click.ClickException):
 
 
 class _OneVoice(click.Command):
-    """Tells a wrong call like any other problem, in one line that names the help."""
+    """Tells a wrong call in one line that names the help, also an option given twice; click would take the last."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        with _in_one_voice(self, [*args]):
+        with _in_one_voice(self):
             return super().make_context(info_name, args, parent, **extra)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[TYPED] = [*args]
+        _, _, given = self.make_parser(ctx).parse_args(args=[*args])
+        for option, times in Counter(given).items():
+            if times > 1 and isinstance(option, click.Option) and not (option.multiple or option.is_flag):
+                message = f"{option.opts[0]} is given {times} times, and takes one value; give it once"
+                raise click.UsageError(message, ctx)
+        return super().parse_args(ctx, args)
 
 
 class Command(_OneVoice):
-    """A command that refuses an option of one value that is given twice; click would take the last."""
+    """A command whose help has its options in groups."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the options in groups, those that belong together under one head."""
@@ -165,22 +170,16 @@ class Command(_OneVoice):
         with _in_one_voice(self):
             return super().invoke(ctx)
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        _, _, given = self.make_parser(ctx).parse_args(args=[*args])
-        for option, times in Counter(given).items():
-            if times > 1 and isinstance(option, click.Option) and not (option.multiple or option.is_flag):
-                message = f"{option.opts[0]} is given {times} times, and takes one value; give it once"
-                raise click.UsageError(message, ctx)
-        return super().parse_args(ctx, args)
-
 
 @contextmanager
-def _in_one_voice(command: click.Command, typed: Sequence[str] = ()) -> Iterator[None]:
-    """Turn a wrong call of *command*, with the words *typed*, or a `RubricError` in it into a refusal."""
+def _in_one_voice(command: click.Command) -> Iterator[None]:
+    """Turn a wrong call of *command*, or a `RubricError` in it, into a refusal."""
     try:
         yield
     except RubricError as problem:
-        raise Refusal(in_options(problem, command)) from problem
+        cure: dict[str, list[str]] = {}
+        said = in_options(problem, command, cure)
+        raise Refusal(meant(said, click.get_current_context(silent=True), change=cure)) from problem
     except ImportError as problem:
         if "pip install" not in str(problem):  # ours says which extra is lacking
             raise
@@ -188,9 +187,8 @@ def _in_one_voice(command: click.Command, typed: Sequence[str] = ()) -> Iterator
     except click.exceptions.NoArgsIsHelpError:
         raise
     except click.UsageError as problem:
-        said = problem.format_message().rstrip(".")
-        if isinstance(problem, click.NoSuchOption) and problem.ctx is not None:
-            said = mended(problem.ctx, command, typed) or said
+        said = "" if isinstance(problem, click.NoSuchOption) else problem.format_message().rstrip(".")
+        said = meant(said, problem.ctx, change=getattr(problem, "change", None)) or problem.format_message().rstrip(".")
         path = "" if problem.ctx is None else f"; see {problem.ctx.command_path} --help"
         raise Refusal(f"{said}{path}") from problem
 
@@ -239,8 +237,8 @@ class Commands(_OneVoice, click.Group):
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             names = self.list_commands(ctx)
             cure = word_cure("commands", "every", args[0], names) or f"; there are {', '.join(names)}"
-            said, meant = f"no such command {args[0]!r}{cure}", self.get_command(ctx, meant_in(cure))
-            raise click.UsageError(mended(ctx, meant, args[1:], said) if meant is not None else said, ctx)
+            said, found = f"no such command {args[0]!r}{cure}", self.get_command(ctx, meant_in(cure))
+            raise click.UsageError(said if found is None else meant(said, ctx, found, args[1:]), ctx)
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -263,37 +261,3 @@ class Commands(_OneVoice, click.Group):
             print_line("interrupted", problem=True)
             ctx.exit(INTERRUPTED)
         return result
-
-
-_PYTHON = re.compile(r"; write [\w.]+\(.*")  # a cure that the command line cannot take
-_PARAMETERS = {"calls": "max_calls", "environ": "names", "format": "source"}
-"""Parameters of commands that have another name than those of functions."""
-
-
-def in_options(said: RubricError | Problem, command: click.Command | None = None) -> str:
-    """Return the text of *said* with options of *command*, else of the one that runs, in place of arguments."""
-    command = command or click.get_current_context().command
-    options = {option.name: option for option in command.params if isinstance(option, click.Option)}
-
-    def word(argument: str, value: Any) -> str:
-        option = options.get(_PARAMETERS.get(argument, argument))
-        if option is None or value is ...:
-            return ""
-        name = option.opts[0]
-        if value is None:
-            return f"{name} {option.metavar or ''}".rstrip()
-        pairs = value.items() if isinstance(value, Mapping) else [(value, ...)]
-        return " ".join(f"{name} {shlex.quote(key if of is ... else f'{key}={of or str()}')}" for key, of in pairs)
-
-    if isinstance(said, DefinitionError):
-        name, _, part = said.field.partition(".")
-        if name in options and was_given(name):
-            text = _PYTHON.sub("", Wording(said.message).render(word))
-            return f"{options[name].opts[0]} {part}".rstrip() + f": {text}"
-    return said.text.render(word)
-
-
-def was_given(name: str) -> bool:
-    """True if the command line gives the option *name*."""
-    context = click.get_current_context(silent=True)
-    return context is not None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import click
 from rubric import load, prefer_many
 from rubric.commands import options
 from rubric.commands.output import Command, Refusal, print_result
-from rubric.embed import JudgeLike, replacing
+from rubric.commands.wrong_lines import check_order, columns_of
+from rubric.embed import replacing
 
 
 @click.command(cls=Command)
@@ -23,17 +25,7 @@ from rubric.embed import JudgeLike, replacing
 @click.option("--out", type=options.PATH, metavar="FILE", help="Write each preference here, a line of JSON.")
 @options.PAYING
 @options.FORMAT
-def prefer(
-    pairs: Path,
-    rubric: Path,
-    *,
-    judge: JudgeLike | None,
-    one_order: bool,
-    columns: tuple[str, ...],
-    out: Path | None,
-    form: str,
-    **given: Any,
-) -> None:
+def prefer(pairs: Path, rubric: Path, *, judge: Any, columns: Sequence[str], out: Path | None, **given: Any) -> None:
     """
     Say which of two is better, for each pair in a file.
 
@@ -41,23 +33,23 @@ def prefer(
 
     Exit codes: 0 all pairs judged, 2 bad input, or a pair without a verdict.
     """
-    options.check_order([pairs, rubric], is_last=True)
+    check_order(pairs, rubric)
     if out is not None:
         options.refuse_folder(out)
-    named = options.columns_of(columns)
+    named = columns_of(columns)
     if skipped := [name for name, column in named.items() if column is None]:
         raise click.UsageError(f"--column {skipped[0]}=: other columns are passed over already; leave it out")
     found = prefer_many(
         pairs,
         load(rubric),
         judge,
-        both_orders=not one_order,
+        both_orders=not given["one_order"],
         columns={name: str(column) for name, column in named.items()},
         **options.calls_of(given),
     )
     if out is not None:
         with replacing(out) as file:
             file.writelines(json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in found)
-    print_result(found, form)
+    print_result(found, given["form"])
     if missing := found.counts["unjudged"]:
         raise Refusal(f"{missing} of {len(found)} pairs have no verdict")

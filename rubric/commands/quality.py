@@ -17,6 +17,7 @@ from rubric.commands import options, output
 from rubric.commands.files import rubric_files
 from rubric.commands.output import Command, Refusal
 from rubric.commands.trust import from_extra
+from rubric.commands.wrong_lines import check_order, columns_of
 from rubric.embed import cell, source_of
 from rubric.formats.projects import is_rubric
 from rubric.quality import Influences, Remarks
@@ -133,18 +134,7 @@ def _cases_with_tests(file: Path, judge: Any) -> list[tuple[Case, Any]]:
 @options.COLUMN
 @options.PAYING
 @options.FORMAT
-def probe(
-    file: Path,
-    candidates: Path,
-    *,
-    judge: Any,
-    attacks: tuple[str, ...],
-    most: float | None,
-    only_plan: bool,
-    columns: Sequence[str],
-    form: str,
-    **given: Any,
-) -> None:
+def probe(file: Path, candidates: Path, *, judge: Any, only_plan: bool, columns: Any, form: str, **given: Any) -> None:
     """
     Find out how far a judge can be moved: by claims, fake verdicts, padding.
 
@@ -153,10 +143,13 @@ def probe(
 
     Exit codes: 0 no attack is shown to move a verdict, 1 one is (or surely breaks --most), 2 nothing could be compared.
     """
-    options.check_order([file, candidates])
-    asked = {"columns": options.columns_of(columns), **({} if only_plan else {"most": most, **options.calls_of(given)})}
+    check_order(file, candidates)
+    asked = {
+        "columns": columns_of(columns),
+        **({} if only_plan else {"most": given["most"], **options.calls_of(given)}),
+    }
     ask = from_extra("rubric.quality", "plan_probe" if only_plan else "probe")
-    found = ask(file, judge, str(candidates), attacks=attacks or None, **asked)
+    found = ask(file, judge, str(candidates), attacks=given["attacks"] or None, **asked)
     if only_plan:
         output.print_result(found, "table", quiet=True)
         options.check_prices([found])
@@ -178,21 +171,7 @@ def probe(
 @options.PAYING
 @click.option("--write", is_flag=True, help="Write the accepted edits into FILE; its comments stay.")
 @options.FORMAT
-def align(
-    file: Path,
-    results: Path,
-    labels: Path,
-    *,
-    edits: tuple[Any, ...],
-    risk: float,
-    writer: str | None,
-    candidates: Path | None,
-    columns: Sequence[str],
-    judge: Any,
-    write: bool,
-    form: str,
-    **given: Any,
-) -> None:
+def align(file: Path, results: Path, labels: Path, *, edits: Any, candidates: Path | None, **given: Any) -> None:
     """
     Fit a rubric to labels of people.
 
@@ -209,20 +188,20 @@ def align(
     if candidates is None:
         options.refuse_given({"columns", "prices"}, "is for --candidates FILE")
     rubric = load(file)
-    grades = Grades.read_jsonl(results, rubric, judge)
+    grades = Grades.read_jsonl(results, rubric, given["judge"])
     if candidates is not None:
-        grades = _with_candidates(grades, candidates, columns)
-    calls = {"writer": writer, **options.calls_of(given)}
+        grades = _with_candidates(grades, candidates, given["columns"])
+    calls = {"writer": given["writer"], "risk": given["risk"], **options.calls_of(given)}
     tried = edits or ("threshold", "weights")
-    found = from_extra("rubric.quality", "align")(rubric, grades, labels, tried, risk=risk, **calls)
-    output.print_result(found, form)
-    if write and found.accepted:
+    found = from_extra("rubric.quality", "align")(rubric, grades, labels, tried, **calls)
+    output.print_result(found, given["form"])
+    if given["write"] and found.accepted:
         dump(found.rubric, file)
 
 
 def _with_candidates(grades: Grades, path: Path, columns: Sequence[str]) -> Grades:
     """Return *grades* with the candidates that the file at *path* holds, by their places."""
-    held, _ = source_of(path, options.columns_of(columns)).read_all()
+    held, _ = source_of(path, columns_of(columns)).read_all()
     out: list[Grade | Ungraded] = []
     for place, result in enumerate(grades):
         at = place if result.index is None else result.index

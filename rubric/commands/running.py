@@ -19,8 +19,9 @@ from attrs import evolve, frozen
 from rubric import Candidate, Case, DefinitionError, Grade, Grades, Suite, Ungraded
 from rubric.commands import output
 from rubric.commands.kept_runs import Keeper, last_runs
-from rubric.commands.options import RUNNING, TO_RUN, budget_of, refuse_folder, refuse_given
+from rubric.commands.options import RUNNING, TO_RUN, budget_of, names_in, refuse_folder, refuse_given
 from rubric.commands.output import Refusal
+from rubric.commands.wrong_lines import was_given
 from rubric.driving import Failure
 from rubric.embed import clean, counted, shorten
 from rubric.engine import Plan
@@ -64,7 +65,7 @@ class RunOptions:
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> RunOptions:
         """Return the options for the run among all that are *given* to a command."""
-        run = {name: given[name] for name in TO_RUN.names}
+        run = {name: given[name] for name in names_in(TO_RUN)}
         if given["concurrency"] is not None:
             run["concurrency"] = given["concurrency"]
         return cls(run=run, **{each.name: given[each.name] for each in attrs.fields(cls) if each.name != "run"})
@@ -136,7 +137,7 @@ class RunOptions:
         # Expanded here too, so that what is counted is what is run.
         targets = [target_of(suite) for suite in suites]
         plans = (suite.plan(judge, target=target).total for suite, target in zip(suites, targets, strict=True))
-        budget = budget_of(self.max_cost, None, plans if output.was_given("prices") else ())
+        budget = budget_of(self.max_cost, None, plans if was_given("prices") else ())
         expanded = [suite.expanded(to, self.run["runs"]) for suite, to in zip(suites, targets, strict=True)]
         by = None if judge is None else as_judge(judge)
         earlier, asked = self._cases_to_rerun(expanded, files, by)
@@ -287,7 +288,7 @@ class RunOptions:
         return report.compare(earlier, risk=self.risk)
 
 
-SUITES_ONLY = RUNNING.names - {"keep"}
+SUITES_ONLY = names_in(RUNNING) - {"keep"}
 """The options that one candidate has no use for."""
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from rubric.commands.options import FORMAT, PATH
-from rubric.commands.output import REFUSED, Commands, Refusal, print_line, print_result
+from rubric.commands.options import FORMAT, PATH, refuse_inputs
+from rubric.commands.output import REFUSED, Commands, print_line, print_result
 from rubric.embed import replacing
 from rubric.store import export as exported_calls
 from rubric.store import stats as stats_of
@@ -41,8 +41,7 @@ def export(file: Path, out: Path | None) -> None:
         for row in rows:
             click.echo(json.dumps(row))
         return
-    if out.exists() and file.exists() and out.samefile(file):
-        raise Refusal(f"{out}: this is the store itself; name another file")
+    refuse_inputs(out, [file])
     with replacing(out) as lines:
         lines.writelines(f"{json.dumps(row)}\n" for row in rows)
 

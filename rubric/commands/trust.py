@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -13,9 +12,10 @@ import click
 
 from rubric import Grades, LoadError, load
 from rubric.commands.kept_runs import last_runs
-from rubric.commands.options import BY, FORMAT, JUDGE, PATH, RISK, holds_results, refuse_folder, refuse_given
+from rubric.commands.options import BY, FORMAT, JUDGE, LABEL_COLUMN, PATH, RISK, refuse_folder, refuse_given
 from rubric.commands.output import Command, Refusal, print_json, print_line, print_result
 from rubric.commands.view import results_of
+from rubric.commands.wrong_lines import check_order, columns_of, holds_results
 from rubric.suites import Report
 
 FINE, WORSE = 0, 1
@@ -29,12 +29,8 @@ def from_extra(module: str, name: str) -> Any:
         raise Refusal(str(error)) from error
 
 
-def _check_order(results: Path, others: Path | None) -> None:
-    """Refuse labels before results: scikit-learn has what people say first."""
-    files = [each for each in (results, others) if each is not None and each.is_file()]
-    if [holds_results(each) for each in files] == [False, True]:
-        line = shlex.join(["rubric", "agree", *map(str, reversed(files))])
-        raise click.UsageError(f"{results} holds no results; they come first, such as {line}")
+def _labels(file: Path, columns: Sequence[str]) -> Any:
+    return from_extra("rubric.trust", "Labels").read(file, columns=columns_of(columns))
 
 
 @click.command(cls=Command)
@@ -45,18 +41,9 @@ def _check_order(results: Path, others: Path | None) -> None:
 @click.option("--risk", type=RISK, default=0.05, metavar="R", help="The rate of false alarms.")
 @click.option("--with-seen", is_flag=True, help="Count labels, too, that were given after a look at the verdict.")
 @click.option("--all", "every", is_flag=True, help="Show every figure, the rates of each class and the confusion.")
+@LABEL_COLUMN
 @FORMAT
-def agree(
-    results: Path,
-    others: Path | None,
-    *,
-    out: Path | None,
-    against: Path | None,
-    risk: float,
-    with_seen: bool,
-    every: bool,
-    form: str,
-) -> None:
+def agree(results: Path, others: Path | None, *, out: Path | None, against: Any, form: str, **given: Any) -> None:
     """
     Measure how far a judge agrees with people or another judge.
 
@@ -69,22 +56,24 @@ def agree(
         refuse_given({"risk"}, "is for a comparison; name the baseline with --against FILE")
     if out is not None:
         refuse_folder(out)
-    _check_order(results, others)
+    check_order(results, *filter(None, [others]))
     judges: Any = results
     if others is None and results.is_file() and not (results.suffix == ".jsonl" and holds_results(results)):
-        judges = from_extra("rubric.trust", "Labels").read(results)
-    given: Any = others
-    if others is not None and others.is_file() and holds_results(others):
+        judges = _labels(results, given["columns"])
+    with_seen, said = given["with_seen"], None
+    are_labels = others is not None and not (others.is_file() and holds_results(others))
+    if with_seen and not are_labels:
+        raise click.UsageError("--with-seen is for labels; name their file after the results")
+    if others is not None and are_labels:
+        said = _labels(others, given["columns"])
+        said = said.with_seen if with_seen else said
+    elif others is not None:
         from rubric.trust.ratings import as_judged  # noqa: PLC0415 - as above
 
-        given = as_judged(others)
-    if with_seen:
-        if others is None or given is not others:
-            raise click.UsageError("--with-seen is for labels; name their file after the results")
-        given = from_extra("rubric.trust", "Labels").read(others).with_seen
-    found = from_extra("rubric.trust", "agreement")(judges, given)
-    found = found.detailed if every else found
-    drift = None if against is None else found.against(against, risk=risk)
+        said = as_judged(others)
+    found = from_extra("rubric.trust", "agreement")(judges, said)
+    found = found.detailed if given["every"] else found
+    drift = None if against is None else found.against(against, risk=given["risk"])
     if form == "json":
         print_json(found.to_dict() if drift is None else {**found.to_dict(), "drift": drift.to_dict()})
     else:
@@ -102,8 +91,9 @@ def agree(
 @click.option("--criterion", metavar="ID", help="The criterion; without it, the whole, or the one that is labelled.")
 @click.option("--how", type=click.Choice(["ppi", "rogan-gladen"]), default="ppi", help="How the judge is corrected.")
 @click.option("--min", "least", type=float, metavar="V", help="Fail if the whole interval lies below V.")
+@LABEL_COLUMN
 @FORMAT
-def estimate(results: Path, labels: Path, *, criterion: str | None, how: str, least: float | None, form: str) -> None:
+def estimate(results: Path, labels: Path, *, least: float | None, columns: Any, form: str, **how: Any) -> None:
     """
     Estimate what people would say of all, from some labels.
 
@@ -112,7 +102,7 @@ def estimate(results: Path, labels: Path, *, criterion: str | None, how: str, le
 
     Exit codes: 0 estimated, 1 below --min, 2 bad input, or no estimate.
     """
-    found = from_extra("rubric.trust", "estimate")(results, labels, criterion=criterion, how=how)
+    found = from_extra("rubric.trust", "estimate")(results, _labels(labels, columns), **how)
     print_result(found, form)
     if found.value is None:
         raise Refusal(found.sentence)
@@ -127,9 +117,10 @@ def estimate(results: Path, labels: Path, *, criterion: str | None, how: str, le
     "--for", "aim", metavar="AIM", default="agreement", help="As for thresholds(...).best: balanced, cost, TPR, ..."
 )
 @click.option("--at", type=float, metavar="V", help="The cost of a false pass in false fails, or the rate.")
+@LABEL_COLUMN
 @JUDGE
 @FORMAT
-def thresholds(file: Path, results: Path, labels: Path, *, aim: str, at: float | None, judge: Any, form: str) -> None:
+def thresholds(file: Path, results: Path, labels: Path, *, columns: Any, judge: Any, form: str, **how: Any) -> None:
     """
     Choose a threshold by labels of people.
 
@@ -139,7 +130,7 @@ def thresholds(file: Path, results: Path, labels: Path, *, aim: str, at: float |
     Exit codes: 0 chosen, 2 bad input.
     """
     grades = Grades.read_jsonl(results, load(file), judge)
-    print_result(from_extra("rubric.trust", "thresholds")(grades, labels).best(aim, at), form)
+    print_result(from_extra("rubric.trust", "thresholds")(grades, _labels(labels, columns)).best(**how), form)
 
 
 def _either(file: Path, rubrics: Sequence[Path], judge: Any) -> Grades:
@@ -162,17 +153,7 @@ def _either(file: Path, rubrics: Sequence[Path], judge: Any) -> Grades:
 @click.option("--rubric", "rubrics", type=PATH, multiple=True, metavar="FILE", help="For --out: the rubric, or suite.")
 @JUDGE
 @FORMAT
-def compare(
-    new: Path | None,
-    old: Path | None,
-    *,
-    labels: tuple[Path, Path] | None,
-    by: str | None,
-    out: Path | None,
-    rubrics: tuple[Path, ...],
-    judge: Any,
-    form: str,
-) -> None:
+def compare(new: Path | None, old: Path | None, *, by: str | None, out: Path | None, judge: Any, **given: Any) -> None:
     """
     Compare two runs over the same candidates.
 
@@ -183,6 +164,7 @@ def compare(
     Exit codes: 0 no worse, 1 the pass rate or the score, of all or of a group, is worse and chance does not explain it,
     2 bad input.
     """
+    labels, rubrics = given["labels"], given["rubrics"]
     if new is None:
         new, old = (folder / "results.jsonl" for folder in last_runs(2))
     if old is None:
@@ -201,9 +183,9 @@ def compare(
         first, second = (_either(file, rubrics, judge) for file in (new, old))
         first.report(out, against=second, labels=people)
     found = from_extra("rubric.trust", "compare")(new, old, labels, by=by)
-    if form != "json":
+    if given["form"] != "json":
         print_line(f"new: {new}, old: {old}", problem=True)
-    print_result(found, form)
+    print_result(found, given["form"])
     worse = [one for one in found if one.id in ("pass rate", "score") and one.interval[1] < 0]
     worse += [c for group in found.groups.values() for c in group if c.is_shown and c.difference < 0]
     sys.exit(WORSE if worse else FINE)

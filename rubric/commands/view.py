@@ -14,8 +14,9 @@ import click
 from rubric import DefinitionError, Grades, Rubric, RubricError, load, load_suite
 from rubric.commands.kept_runs import folder_of_runs, kept_runs
 from rubric.commands.local_server import NO_BROWSER, PORT, LocalServer, Page
-from rubric.commands.options import JUDGE, PATH, holds_results
+from rubric.commands.options import JUDGE, PATH
 from rubric.commands.output import Command, Refusal
+from rubric.commands.wrong_lines import holds_results
 from rubric.embed import read_json
 from rubric.formats.projects import is_rubric
 from rubric.labelling.drawing import Draw
@@ -39,7 +40,9 @@ def page_of(file: Path, rubrics: Sequence[Path] = (), judge: Any = None) -> Page
     with file.open("rb") as opened:
         start = opened.read(16)
     if not start.startswith(_SQLITE) and holds_results(file):
-        return _results(file, rubrics, judge)
+        results = results_of(file, rubrics, judge)
+        summary = results.summary()
+        return lambda _: results_page(results, summary, file.name)
     if rubrics or judge is not None:
         raise Refusal(f"{file}: --rubric and --judge are for lines of results, and this file holds no result")
     if start.startswith(_SQLITE):
@@ -68,13 +71,6 @@ def results_of(file: Path, paths: Sequence[Path], judge: Any) -> Grades:
     for path in paths:
         rubrics += [load(path)] if is_rubric(path) else [case.rubric for case in load_suite(path).cases]
     return Grades.read_jsonl(file, {rubric.digest: rubric for rubric in rubrics}.values(), judge)
-
-
-def _results(file: Path, paths: Sequence[Path], judge: Any) -> Page:
-    """Return what shows the results in *file*, under the rubrics in *paths*."""
-    results = results_of(file, paths, judge)
-    summary = results.summary()
-    return lambda _: results_page(results, summary, file.name)
 
 
 def _query(fields: dict[str, str]) -> store_page.Query:

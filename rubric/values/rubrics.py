@@ -556,5 +556,6 @@ def _criterion_in_words(criterion: Criterion) -> str:
     words += [criterion.polarity] if criterion.polarity != "satisfy" else []
     words += [f"on {_on(criterion.on)}"] if (criterion.on != "conversation") else []
     words += ["required"] if criterion.required else []
+    words += [f"only {criterion.when!r}"] if criterion.when is not None else []
     words += [f"at least {criterion.min_score:g}"] if criterion.min_score is not None else []
     return ", ".join(words)

@@ -38,7 +38,7 @@ def test_an_agents_run_is_graded_in_either_order(tmp_path: Path) -> None:
     assert results[0].exit_code == 1
     assert run("plan", log, RUBRIC, "-j", "offline").exit_code == 0
     many = run("grade", RUBRIC, log.replace("gemini", "adk_cases"), "-j", "offline")
-    assert "holds many candidates; another command grades each, such as rubric grade-many " in many.stderr
+    assert "another command grades each; write rubric grade-many " in many.stderr
 
 
 def test_a_candidate_that_fails_exits_with_1() -> None:
@@ -196,7 +196,7 @@ def test_a_folder_is_read_without_what_is_hidden_in_it(tmp_path: Path) -> None:
 
 
 def test_validate_says_what_cannot_be_graded_here(tmp_path: Path) -> None:
-    """In the verdict, in the exit code, in JSON and in the summary; and as what the file was read."""
+    """In the verdict, in the exit code and in JSON; and as what the file was read."""
     file = tmp_path / "lacking.yaml"
     file.write_text(LACKING)
     result = run("validate", str(file))
@@ -208,8 +208,6 @@ def test_validate_says_what_cannot_be_graded_here(tmp_path: Path) -> None:
     (report,) = json.loads(run("validate", str(file), "--format", "json").stdout)
     assert (report["valid"], report["ungradable"], report["empty"]) == (True, 3, 1)
     assert report["lacking"] == ["webhook", "moderation"]
-    summary = run("validate", str(file), "--summary")
-    assert (summary.exit_code, "ungradable" in summary.stdout) == (2, True)
 
 
 def test_validate_counts_a_case_without_criteria(tmp_path: Path) -> None:
@@ -582,18 +580,6 @@ def test_scripts_need_leave(tmp_path: Path) -> None:
     assert witness.exists()
 
 
-def test_a_folder_is_summed_up(suite: str, tmp_path: Path) -> None:
-    """Files, cases, rubrics, warnings and problems, format by format."""
-    (tmp_path / "rubric.yaml").write_text("criteria: [Is polite]\n")
-    (tmp_path / "broken.yaml").write_text("evals: [{name: 5}]\n")
-    result = run("validate", str(tmp_path), "--summary")
-    assert result.exit_code == 2
-    rows = [line.split() for line in result.stdout.splitlines()]
-    assert ["native", "1", "1", "2", "2", "2", "0", "0"] in rows
-    assert ["rubric", "1", "1", "0", "1", "1", "0", "0"] in rows
-    assert any(row[:3] == ["mcptest", "1", "0"] for row in rows)
-
-
 def test_a_suite_is_converted(suite: str, tmp_path: Path) -> None:
     """To standard output or to a file; what cannot be carried is told."""
     out = tmp_path / "promptfoo.yaml"
@@ -674,7 +660,7 @@ def test_a_file_of_many_candidates_is_not_graded_as_one_text(name: str, text: st
     (tmp_path / name).write_text(text)
     done = run("grade", RUBRIC, str(tmp_path / name), "-j", "offline")
     assert done.exit_code == 2
-    assert f"{name} holds many candidates; another command grades each, such as rubric grade-many " in done.stderr
+    assert "another command grades each; write rubric grade-many " in done.stderr
     assert run("grade", RUBRIC, "-", "-j", "offline", stdin=text).exit_code < 2
 
 
@@ -697,8 +683,8 @@ def test_a_plan_of_a_suite_heads_a_rubric_without_a_name_by_its_first_case(tmp_p
     file = tmp_path / "suite.yaml"
     file.write_text("cases: [{id: a, rubric: Is warm, output: x}, {id: b, rubric: Is short, output: x}]\n")
     shown = run("plan", str(file), "-j", "offline").stdout
-    assert "a: passes from" in shown
-    assert "b: passes from" in shown
+    assert "a (" in shown
+    assert "b (" in shown
 
 
 @pytest.mark.parametrize("text", ["suite: s\ncases: []\n", "rubric: r\ncriteria: [Is kind]\n"])
@@ -708,9 +694,8 @@ def test_a_suite_or_a_rubric_is_not_graded_as_a_text(text: str, tmp_path: Path) 
     for command in ("grade", "plan"):
         done = run(command, RUBRIC, str(tmp_path / "suite.yaml"), "-j", "offline")
         assert done.exit_code == 2
-        assert "suite.yaml is a rubric or a suite; a suite is graded alone, such as rubric grade " in " ".join(
-            done.stderr.split()
-        )
+        assert "a suite is graded alone; " in " ".join(done.stderr.split())
+        assert (f"alone; write rubric {command} {tmp_path / 'suite.yaml'} -j" in done.stderr) == ("suite" in text)
     assert run("grade", RUBRIC, "-", "-j", "offline", stdin=text).exit_code == 1
     (tmp_path / "answer.yaml").write_text("answer: It arrives on Friday.\n")
     assert run("grade", RUBRIC, str(tmp_path / "answer.yaml"), "-j", "offline").exit_code == 1

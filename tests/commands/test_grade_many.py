@@ -404,23 +404,24 @@ def test_files_in_the_wrong_order_are_told_in_the_right_one(folder: Path, comman
     text.write_text("output\nThank you.\n")
     said = CliRunner().invoke(main, [command, str(text), str(rubric), "--judge", "offline"])
     assert said.exit_code == 2
-    assert f"the rubric comes first, such as rubric {command} {rubric} {text}" in said.stderr
+    assert "the rubric comes first; write rubric " in said.stderr
+    assert f"{rubric} {text} --judge offline; see" in said.stderr
 
 
 @pytest.mark.parametrize(("words", "said"), [
-    (("grade", "polite.yaml", "texts.csv", "--max-cost", "1"), "such as rubric grade-many polite.yaml texts.csv"),
-    (("plan", "polite.yaml", "texts.csv", "--text-column", "a"), "such as --column output=answer"),
-    (("compare", "--baseline", "a.jsonl"), "the new run comes first, such as rubric compare new.jsonl old.jsonl"),
-    (("validate", "--file", "polite.yaml"), "without an option, such as rubric validate rubric.yaml"),
-    (("init", "--name", "mine.yaml"), "into a folder, such as rubric init my_folder"),
+    (("grade", "polite.yaml", "texts.csv", "--max-cost", "1"), "; write rubric grade-many polite.yaml texts.csv --max-cost 1"),
+    (("plan", "polite.yaml", "texts.csv", "--text-column", "output"), "? Write rubric plan polite.yaml texts.csv --column"),
+    (("compare", "b.jsonl", "--baseline", "a.jsonl"), "the old run comes second; write rubric compare b.jsonl a.jsonl"),
+    (("validate", "--file", "polite.yaml"), "without an option; write rubric validate polite.yaml"),
+    (("init", "--name", "mine"), "into a folder; write rubric init mine"),
     (("label", "polite.yaml", "--annotator", "ann"), "a file of labels, such as --out ann.csv"),
-    (("convert", "polite.yaml", "--to", "r.yaml"), "the file to write has an option, such as --out r.yaml"),
-    (("diff", "results.jsonl", "results.jsonl"), "holds results; another command compares runs, such as rubric compare"),
+    (("convert", "polite.yaml", "--to", "r.yaml"), "has an option; write rubric convert polite.yaml --out r.yaml"),
+    (("diff", "results.jsonl", "results.jsonl"), "another command compares runs; write rubric compare results.jsonl"),
 ])  # fmt: skip
 def test_what_other_tools_have_is_answered_with_ours(
     folder: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
 ) -> None:
-    """Its name is not enough to make a whole line, so there is an example."""
+    """The line that is printed has all that was typed."""
     monkeypatch.chdir(folder)
     (folder / "texts.csv").write_text("output\nThank you.\n")
     (folder / "results.jsonl").write_text('{"findings": []}\n')
@@ -428,9 +429,12 @@ def test_what_other_tools_have_is_answered_with_ours(
 
 
 def test_a_reply_given_as_an_option_is_told_its_place(folder: Path) -> None:
-    """`--output` may mean the reply or the file of results: both lines are named."""
-    said = CliRunner().invoke(main, ["grade", str(folder / "polite.yaml"), "--output", "reply.txt"])
-    assert "such as rubric grade rubric.yaml reply.txt; results of a suite go to a file with --out" in said.stderr
+    """`--output` means the reply if there is such a file, and else the file of results."""
+    (reply := folder / "reply.txt").write_text("Thank you.")
+    said = CliRunner().invoke(main, ["grade", str(folder / "polite.yaml"), "--output", str(reply)])
+    assert f"what is graded comes second; write rubric grade {folder / 'polite.yaml'} {reply}" in said.stderr
+    said = CliRunner().invoke(main, ["grade", "suite.yaml", "--output", "report.json"])
+    assert "write rubric grade suite.yaml --out report.json" in said.stderr
 
 
 def test_an_unknown_option_is_answered_for_the_command_that_was_typed() -> None:
@@ -438,7 +442,7 @@ def test_an_unknown_option_is_answered_for_the_command_that_was_typed() -> None:
     said = CliRunner().invoke(main, ["agree", "results.jsonl", "labels.csv", "--rubric", "rubric.yaml"])
     assert "rubric grade" not in said.stderr
     said = CliRunner().invoke(main, ["plan", "reply.txt", "--rubric", "rubric.yaml"])
-    assert "such as rubric plan rubric.yaml answer.txt" in said.stderr
+    assert "the rubric or suite comes first; write rubric plan rubric.yaml reply.txt" in said.stderr
 
 
 def test_results_are_not_written_into_a_file_called_minus(tmp_path: Path) -> None:
@@ -464,7 +468,7 @@ def test_a_share_may_be_written_in_per_cent(folder: Path, share: str, code: int,
 
 def test_junit_is_asked_for_by_the_ending_of_the_report(folder: Path) -> None:
     """An option that other tools have is answered with ours."""
-    assert "such as --report junit.xml" in graded(folder, "--junit", "x.xml").stderr
+    assert "--judge offline --report x.xml; see" in graded(folder, "--junit", "x.xml").stderr
 
 
 def test_figures_are_told_of_each_group(folder: Path) -> None:

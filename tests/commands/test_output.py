@@ -115,10 +115,11 @@ def test_a_cure_names_options_of_the_command_and_helps(argument: str, line: str,
 
 @pytest.mark.usefixtures("folder")
 def test_a_cure_that_a_command_lacks_is_left_out() -> None:
-    """`agree` has no `--column` and `grade` no `--max-calls`, so they name what else helps."""
+    """`agree` has `--column`, and `grade` no `--max-calls`, so it names what else helps."""
     Path("results.jsonl").write_text(run_results(), encoding="utf-8")
     said = " ".join(run("agree", "results.jsonl", "labels.csv").stderr.split())
-    assert "there is none; call it value in the file (there are: key, verdict)" in said
+    assert "there is none; name it: --column value=verdict or call it value in the file" in said
+    assert said.endswith("; write rubric agree results.jsonl labels.csv --column value=verdict")
     said = " ".join(
         run(
             "grade", "open.yaml", "--judge", "nobody/knows", "--max-cost", "1", "--outputs", "replies.jsonl"
@@ -170,10 +171,10 @@ def test_a_message_keeps_its_arguments_in_another_process() -> None:
         (("grade", "r.yaml", "a.txt", "--model", "offline"), "did you mean '--judge'?"),
         (("grade", "r.yaml", "a.txt", "--dry-run"), "rubric plan"),
         (("grade", "r.yaml", "Thanks a lot"), "echo 'Thanks a lot' | rubric grade r.yaml -"),
-        (("grade", "a.txt", "r.yaml"), "the rubric comes first, such as rubric grade r.yaml a.txt"),
-        (("probe", "a.txt", "r.yaml"), "the rubric comes first, such as rubric probe r.yaml a.txt"),
-        (("prefer", "r.yaml", "a.txt"), "the rubric comes last, such as rubric prefer a.txt r.yaml"),
-        (("label", "r.yaml", "a.txt"), "the rubric comes last, such as rubric label a.txt r.yaml"),
+        (("grade", "a.txt", "r.yaml"), "the rubric comes first; write rubric grade r.yaml a.txt"),
+        (("probe", "a.txt", "r.yaml"), "the rubric comes first; write rubric probe r.yaml a.txt"),
+        (("prefer", "r.yaml", "a.txt"), "the rubric comes last; write rubric prefer a.txt r.yaml"),
+        (("label", "r.yaml", "a.txt"), "the rubric comes last; write rubric label a.txt r.yaml"),
         (("eval", "x"), "did you mean 'grade'?"),
         (("cache", "clear"), "did you mean 'store'?"),
         (("convert", "r.yaml", "--format", "x"), "did you mean '--to'?"),
@@ -240,10 +241,10 @@ def test_a_result_that_is_wider_than_the_terminal_is_stacked(
 def test_an_option_before_the_command_is_told_where_it_goes() -> None:
     """The line that is printed has it behind a command that knows it."""
     said = run("--judge", "offline", "grade", RUBRIC, REPLY).stderr
-    assert "no such option --judge; it belongs to rubric align, check" in said
+    assert f"options come behind the command; write rubric grade {RUBRIC} {REPLY} --judge offline; see" in said
     for typed, cure in (
         ("grade r.yaml x.txt --temperature 0", "judge: {model: openai/gpt-5, temperature: 0}"),
-        ("agree results.jsonl --labels labels.csv", "such as rubric agree results.jsonl labels.csv"),
+        ("agree results.jsonl --labels labels.csv", "the labels come second; write rubric agree results.jsonl labels"),
         ("grade-many r.yaml x.csv --limit 2", "head -n 20"),
     ):
         assert cure in run(*typed.split()).stderr
@@ -257,7 +258,7 @@ def test_labels_before_the_results_are_told_the_order(tmp_path: Path) -> None:
     run("grade-many", RUBRIC, str(replies), "-j", "offline", "--out", str(results))
     labels.write_text("index,value\n0,1\n1,0\n")
     said = run("agree", str(labels), str(results)).stderr
-    assert f"they come first, such as rubric agree {results} {labels}" in said
+    assert f"the results come first; write rubric agree {results} {labels}" in said
     assert run("agree", str(results), str(labels)).exit_code == 0
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from rubric.commands.local_server import LocalServer
+from rubric.commands.output import REFUSED
 from tests.command_line import commands, run
 from tests.rows import each_row
 from tests.wrong_lines import FILES, lines_of, lost_in, problem_in, right_option, wrong_lines, wrong_options
@@ -54,7 +56,7 @@ def test_a_printed_line_has_all_that_was_typed(name: str) -> None:
     ("typed", "line"),
     [
         ("grade polite.yaml reply.txt --model offline", "rubric grade polite.yaml reply.txt --judge offline"),
-        ("grade polite.yaml reply.txt --model=offline", "rubric grade polite.yaml reply.txt --judge=offline"),
+        ("grade polite.yaml reply.txt --model=offline", "rubric grade polite.yaml reply.txt --judge offline"),
         ("eval suite.yaml --provider offline -o a.json", "rubric grade suite.yaml --judge offline --out a.json"),
         ("grade suite.yaml -j offline --lf --json", "rubric grade suite.yaml -j offline --rerun failed --format json"),
     ],
@@ -66,10 +68,53 @@ def test_all_mistakes_are_answered_with_one_line(typed: str, line: str) -> None:
     assert problem_in(line.split()) == ""
 
 
+NAMED = "--judge offline --column output=answer --column input=question"
+
+
+@each_row(
+    ("typed", "line"),
+    [
+        ("grade reply.txt polite.yaml --judge offline", "grade polite.yaml reply.txt --judge offline"),
+        ("grade --store a.db -j offline reply.txt polite.yaml", "grade polite.yaml reply.txt --store a.db -j offline"),
+        ("grade polite.yaml 'So kind' -j offline", "echo 'So kind' | rubric grade polite.yaml - -j offline"),
+        ("grade polite.yaml --text 'So kind' -j offline", "echo 'So kind' | rubric grade polite.yaml - -j offline"),
+        ("grade polite.yaml repyl.txt -j offline", "grade polite.yaml reply.txt -j offline"),
+        ("grade --rubric polite.yaml --response reply.txt -j offline", "grade polite.yaml reply.txt -j offline"),
+        ("grade suite.yaml -j offline --output new.json", "grade suite.yaml -j offline --out new.json"),
+        ("grade polite.yaml reply.txt -j offline --dry-run", "plan polite.yaml reply.txt -j offline"),
+        ("grade suite.yaml -j offline --dry-run --verbose", "plan suite.yaml -j offline"),
+        ("--judge offline grade polite.yaml reply.txt", "grade polite.yaml reply.txt --judge offline"),
+        ("grade polite.yaml replies.csv --judge offline", f"grade-many polite.yaml replies.csv {NAMED}"),
+        ("grade polite.yaml rows.jsonl -j offline --max-cost 1", "grade-many polite.yaml rows.jsonl -j offline --max-cost 1"),
+        ("grade-many replies.csv polite.yaml --judge offline", f"grade-many polite.yaml replies.csv {NAMED}"),
+        ("grade-many polite.yaml replies.csv --judge offline --column answer", f"grade-many polite.yaml replies.csv {NAMED}"),
+        ("grade-many polite.yaml replies.csv --judge offline --text-column answer", f"grade-many polite.yaml replies.csv {NAMED}"),
+        ("grade-many polite.yaml rows.jsonl -j offline --id-column key", "grade-many polite.yaml rows.jsonl -j offline --column key=key"),
+        ("agree results.jsonl people.csv", "agree results.jsonl people.csv --column key=id --column value=verdict"),
+        ("agree people.csv results.jsonl --id-column id --label-column verdict", "agree results.jsonl people.csv --column key=id --column value=verdict"),
+        ("agree labels.csv results.jsonl --all", "agree results.jsonl labels.csv --all"),
+        ("agree results.jsonl --labels labels.csv --metric kappa", "agree results.jsonl labels.csv"),
+        ("convert suite.yaml --to new.json", "convert suite.yaml --out new.json"),
+        ("export suite.yaml --format json", "convert suite.yaml --out converted.json"),
+        ("compare --baseline results.jsonl --candidate results.jsonl", "compare results.jsonl results.jsonl"),
+        ("compare results.jsonl results.jsonl --alpha 0.05", "compare results.jsonl results.jsonl"),
+        ("diff results.jsonl results.jsonl", "compare results.jsonl results.jsonl"),
+        ("validate --file polite.yaml", "validate polite.yaml"),
+        ("init --name fresh", "init fresh"),
+        ("kappa results.jsonl labels.csv", "agree results.jsonl labels.csv"),
+    ],
+)  # fmt: skip
+def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> None:
+    """Typed as it is printed, it runs to its end, whatever kind of mistake it answers."""
+    said = run(*shlex.split(typed)).stderr
+    assert lines_of(" ".join(said.split())) == [line if line.startswith("echo") else f"rubric {line}"]
+    text, _, words = line.rpartition(" | rubric ")
+    assert run(*shlex.split(words), stdin=text).exit_code != REFUSED
+
+
 @each_row(
     ("typed", "said"),
     [
-        ("grade polite.yaml rows.jsonl --input reply.txt", "such as rubric grade-many polite.yaml rows.jsonl"),
         ("grade polite.yaml reply.txt --model offline --zebra", "did you mean '--judge'? no such option --zebra; see"),
         ("grade polite.yaml reply.txt --model offline --repeat x", "did you mean '--judge'?; see"),
         ("grade polite.yaml reply.txt --judge-model offline --help", "did you mean '--judge'?; see"),

@@ -476,7 +476,6 @@ def test_an_option_of_many_values_is_given_as_often_as_one_likes(folder: Path) -
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["validate", "mine.yaml", "--summary", "--format", "json"], "--summary"),
         (["grade", "mine.yaml", "reply.txt", "--env", "HOME"], "--env"),
         (["grade", "mine.yaml", "-", "--input", "-"], "standard input"),
         (["grade", "mine.yaml", "reply.txt", "--base", "elsewhere"], "is outside of elsewhere"),
