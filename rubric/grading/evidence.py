@@ -138,7 +138,7 @@ class _Folded:
             self.add(last[:-1], began, -1)
             last, began = last[-1], began + len(last) - 1
         composed = unicodedata.normalize("NFC", last + char)
-        if len(last) < _LONGEST_CLUSTER and (unicodedata.combining(char) or len(composed) == len(last)):
+        if len(last) < _LONGEST_CLUSTER and (unicodedata.combining(char[0]) or len(composed) == len(last)):
             self.add(composed, began, start + 1)
         else:
             self.add(last, began, start)
