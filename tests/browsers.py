@@ -1,4 +1,4 @@
-"""A real browser for the tests of pages, driven from its command line, or by keyboard."""
+"""A real browser for the tests of pages, driven by keyboard."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import shutil
 import subprocess
 import time
 import zlib
+from collections.abc import Iterator
 from contextlib import contextmanager
 from html.parser import HTMLParser
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -19,7 +21,6 @@ import pytest
 from attrs import define, field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -34,21 +35,6 @@ def _browser() -> str:
 
 
 OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run")
-
-
-def dom_of(page: str, folder: Path, width: int = 1280) -> Seen:
-    """Return what a browser made of *page* after all that would run has run; skip the test where there is none."""
-    path = folder / "page.html"
-    path.write_text(page, "utf-8")
-    return seen_at(path.as_uri(), folder, width)
-
-
-def seen_at(address: str, folder: Path, width: int = 1280) -> Seen:
-    """Return what a browser made of the page at *address*, likewise."""
-    options = [*OPTIONS, f"--user-data-dir={folder / 'profile'}"]
-    options += [f"--window-size={width},900", "--virtual-time-budget=2000", "--dump-dom"]
-    done = subprocess.run([_browser(), *options, address], capture_output=True, timeout=120, check=True)
-    return Seen(done.stdout.decode())
 
 
 def data_of(page: str) -> Any:
@@ -139,29 +125,57 @@ def _until(holds: Any, seconds: float = 60) -> Any:
 
 @define
 class Browser:
-    """A running browser."""
+    """A running browser, or a profile of its own in one."""
 
     _loop: asyncio.AbstractEventLoop
     _socket: aiohttp.ClientWebSocketResponse
-    _sent: int = 0
+    _profile: dict[str, str] = field(factory=dict)
+    _numbers: Iterator[int] = field(factory=lambda: count(1))
 
     def ask(self, method: str, session: str = "", **params: Any) -> dict[str, Any]:
         """Return the answer to one command of the protocol."""
         return self._loop.run_until_complete(self._ask(method, session, params))
 
     async def _ask(self, method: str, session: str, params: dict[str, Any]) -> dict[str, Any]:
-        self._sent += 1
-        command = {"id": self._sent, "method": method, "params": params}
+        number = next(self._numbers)
+        command = {"id": number, "method": method, "params": params}
         await self._socket.send_json(command | ({"sessionId": session} if session else {}))
+        answer = await self._told("id", number)
+        assert "error" not in answer, answer
+        return dict(answer["result"])
+
+    async def _told(self, key: str, value: object) -> dict[str, Any]:
         while True:
-            answer = await asyncio.wait_for(self._socket.receive_json(), 30)
-            if answer.get("id") == self._sent:
-                assert "error" not in answer, answer
-                return dict(answer["result"])
+            told: dict[str, Any] = await asyncio.wait_for(self._socket.receive_json(), 30)
+            if told.get(key) == value:
+                return told
+
+    @contextmanager
+    def apart(self) -> Iterator[Browser]:
+        """Yield the browser with a profile of its own: what pages keep is there for the block alone."""
+        profile = {"browserContextId": self.ask("Target.createBrowserContext")["browserContextId"]}
+        try:
+            yield Browser(self._loop, self._socket, profile, self._numbers)
+        finally:
+            self.ask("Target.disposeBrowserContext", **profile)
+
+    def seen(self, address: str) -> Seen:
+        """Return what a new profile makes of the page at *address*, after all that would run in two seconds has run."""
+        with self.apart() as apart:
+            tab = apart.open(address)
+            tab.ask("Emulation.setVirtualTimePolicy", policy="advance", budget=2000)
+            self._loop.run_until_complete(self._told("method", "Emulation.virtualTimeBudgetExpired"))
+            return Seen(tab.run("document.documentElement.outerHTML"))
+
+    def made_of(self, page: str, folder: Path) -> Seen:
+        """Return what it makes of *page*, likewise, as a file in *folder*."""
+        path = folder / "page.html"
+        path.write_text(page, "utf-8")
+        return self.seen(path.as_uri())
 
     def open(self, address: str, width: int = 1280, height: int = 900, **media: str) -> Tab:
         """Return a new tab at *address*, once it is loaded; *media* such as `prefers_color_scheme="dark"`."""
-        target = self.ask("Target.createTarget", url="about:blank")["targetId"]
+        target = self.ask("Target.createTarget", url="about:blank", **self._profile)["targetId"]
         tab = Tab(self, self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"])
         features = [{"name": name.replace("_", "-"), "value": value} for name, value in media.items()]
         tab.ask("Emulation.setEmulatedMedia", features=features)

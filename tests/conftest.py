@@ -20,6 +20,7 @@ from tests.places import ROOT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.browsers import Browser
     from tests.forks import Forks
     from tests.servers import Server
 
@@ -171,3 +172,18 @@ def theirs() -> Iterator[Forks]:
     switches = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR"}
     with Forks("import litellm", warnings=QUIET, environ=environ_of_litellm() | switches) as forks:
         yield forks
+
+
+@pytest.fixture(scope="session")
+def _browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    from tests.browsers import browsing
+
+    with browsing(tmp_path_factory.mktemp("browser")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def browser(_browser: Browser) -> Iterator[Browser]:
+    """Yield a browser with a profile for the module; skip its tests where there is none."""
+    with _browser.apart() as found:
+        yield found

@@ -21,7 +21,7 @@ from rubric.embed import RowBuilder
 from rubric.suites import Report
 from rubric.testing import ScriptedModel
 from rubric.trust import Labels, agreement
-from tests.browsers import Browser, Tab, browsing
+from tests.browsers import Browser, Tab
 from tests.command_line import REPLY, RUBRIC, run
 
 SUITE = """
@@ -30,12 +30,6 @@ cases:
   - {id: warm, output: Thank you for waiting, rubric: [Says thank you for waiting]}
   - {id: cold, output: No, rubric: [Says thank you for waiting]}
 """
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browsing(tmp_path_factory.mktemp("profile")) as found:
-        yield found
 
 
 @pytest.fixture(autouse=True)

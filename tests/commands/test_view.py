@@ -24,7 +24,7 @@ from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.testing import ScriptedModel
 from rubric.view.store_page import SIZE
-from tests.browsers import Seen, data_of, seen_at
+from tests.browsers import Browser, Seen, data_of
 from tests.reports import PAYLOADS, REPORT
 
 if TYPE_CHECKING:
@@ -62,20 +62,22 @@ def asked(port: int, path: str, method: str = "GET", **headers: str) -> tuple[in
     return answer.status, answer.read().decode(), {name.lower(): value for name, value in answer.getheaders()}
 
 
-def test_a_browser_shows_each_call_of_a_store_with_messages_and_raw_replies(store: Path, tmp_path: Path) -> None:
+def test_a_browser_shows_each_call_of_a_store_with_messages_and_raw_replies(
+    browser: Browser, store: Path, tmp_path: Path
+) -> None:
     """Every call has a card with its messages, its raw reply or failure, and its state."""
     with served(store) as (address, _, _):
-        page = seen_at(address, tmp_path)
+        page = browser.seen(address)
     assert page.title.startswith("replies.store: 4 calls")
     assert len(page.named("card")) == 4
     for words in ("Says where the parcel is", "It is in Oslo.", '"verdict": true', "it would not", "refusal", "failed"):
         assert words in page.text
 
 
-def test_a_store_is_searched_by_words_and_state(store: Path, tmp_path: Path) -> None:
+def test_a_store_is_searched_by_words_and_state(browser: Browser, store: Path, tmp_path: Path) -> None:
     """A search matches words in any letter case; bad parameters give a page and no error."""
     with served(store) as (address, port, token):
-        page = seen_at(f"{address}?q=oslo+ARTICLE", tmp_path)
+        page = browser.seen(f"{address}?q=oslo+ARTICLE")
         assert len(page.named("card")) == 1
         assert {"type": "search", "name": "q", "value": "oslo ARTICLE"}.items() <= next(
             attrs for tag, attrs in page.tags if tag == "input"
@@ -97,13 +99,13 @@ def test_a_long_store_is_turned_by_pages(tmp_path: Path) -> None:
     assert ("older" in first.text, "older" in second.text, "newer" in second.text) == (True, False, True)
 
 
-def test_a_report_is_shown_and_searched(tmp_path: Path) -> None:
+def test_a_report_is_shown_and_searched(browser: Browser, tmp_path: Path) -> None:
     """A saved report shows all its cases, and words in the address show the matching ones alone."""
     REPORT.write(tmp_path / "report.json")
     with served(tmp_path / "report.json") as (address, _, _):
-        assert len(seen_at(address, tmp_path).named("case")) == 4
-        assert len(seen_at(f"{address}#q=server", tmp_path).named("case")) == 1
-        assert len(seen_at(f"{address}?q=server", tmp_path).named("case")) == 1
+        assert len(browser.seen(address).named("case")) == 4
+        assert len(browser.seen(f"{address}#q=server").named("case")) == 1
+        assert len(browser.seen(f"{address}?q=server").named("case")) == 1
 
 
 @pytest.fixture(scope="module")
@@ -117,17 +119,19 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "results.jsonl"
 
 
-def test_lines_of_results_are_shown_under_their_rubric_and_searched(results: Path, tmp_path: Path) -> None:
+def test_lines_of_results_are_shown_under_their_rubric_and_searched(
+    browser: Browser, results: Path, tmp_path: Path
+) -> None:
     """The page names the criteria's texts, and its totals stay those of the whole file in a search."""
     with served(results, results.with_name("rubric.yaml")) as (address, _, _):
-        page = seen_at(address, tmp_path)
+        page = browser.seen(address)
         assert len(page.named("case")) == 3
         for words in ("results.jsonl", "2 of 3 grades pass", "Says where the parcel is", "k1"):
             assert words in page.text
-        found = seen_at(f"{address}#q=k1", tmp_path)
+        found = browser.seen(f"{address}#q=k1")
         assert len(found.named("case")) == 1
         assert "2 of 3 grades pass" in found.text
-        assert "Nothing matches these filters." in seen_at(f"{address}#q=nowhere", tmp_path).text
+        assert "Nothing matches these filters." in browser.seen(f"{address}#q=nowhere").text
 
 
 def test_lines_that_do_not_hold_their_usage_show_no_calls_and_no_cost(results: Path, tmp_path: Path) -> None:
@@ -175,14 +179,14 @@ def test_a_rubric_beside_a_store_is_refused(store: Path) -> None:
     assert (done.exit_code, "are for lines of results" in done.stderr) == (2, True)
 
 
-def test_attacks_in_results_run_nothing(tmp_path: Path) -> None:
+def test_attacks_in_results_run_nothing(browser: Browser, tmp_path: Path) -> None:
     """Markup in names, criteria and outputs is shown as text: the page has no script of theirs and no image."""
     rubric = Rubric(PAYLOADS[0]).expects(PAYLOADS[1], id="a")
     rubric.save(tmp_path / "r.yaml")
     rows = [Candidate(words, key=words) for words in PAYLOADS]
     grade_many(rows, rubric, Judge(ScriptedModel(lambda _: True))).collect().to_jsonl(tmp_path / "r.jsonl")
     with served(tmp_path / "r.jsonl", tmp_path / "r.yaml") as (address, _, _):
-        page = seen_at(address, tmp_path)
+        page = browser.seen(address)
     assert page.title.startswith("r.jsonl: ")
     assert not [tag for tag, _ in page.tags if tag == "img"]
     assert len([tag for tag, _ in page.tags if tag == "script"]) == 2  # the data, and our own
@@ -225,16 +229,16 @@ def test_pages_allow_no_script_no_frame_and_no_cache(store: Path) -> None:
     assert "access-control-allow-origin" not in headers
 
 
-def test_attacks_in_prompts_and_replies_run_nothing(tmp_path: Path) -> None:
+def test_attacks_in_prompts_and_replies_run_nothing(browser: Browser, tmp_path: Path) -> None:
     """Markup in prompts, replies and the search field is shown as text in a real browser."""
     for words in PAYLOADS:
         rubric = Rubric(words).expects(f"x {words}", id="a")
         evaluate(Candidate(words, input=words), rubric, Judge(ScriptedModel([words]), repairs=0), store=tmp_path / "s")
     with served(tmp_path / "s") as (address, _, _):
-        page = seen_at(f"{address}?q=%3Cscript%3Edocument.title%3D%27pwned%27%3C/script%3E", tmp_path)
+        page = browser.seen(f"{address}?q=%3Cscript%3Edocument.title%3D%27pwned%27%3C/script%3E")
         assert page.title.startswith("s: ")
         assert page.named("card")
-        assert not [tag for tag, _ in seen_at(address, tmp_path).tags if tag in ("script", "img")]
+        assert not [tag for tag, _ in browser.seen(address).tags if tag in ("script", "img")]
 
 
 @pytest.mark.parametrize(("content", "said"), [("hello", "expected a store, or the report"), ("{}", "rubric-report/4")])

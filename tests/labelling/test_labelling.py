@@ -21,7 +21,7 @@ from rubric.labelling.questions import questions_of
 from rubric.labelling.sheet import Answer, Sheet, read_answers
 from rubric.testing import ScriptedModel
 from rubric.trust import Labels
-from tests.browsers import Browser, Tab, browsing
+from tests.browsers import Browser, Tab
 from tests.reports import PAYLOADS
 
 if TYPE_CHECKING:
@@ -76,12 +76,6 @@ def served(page: LabelPage, path: Path) -> Iterator[tuple[str, int, str]]:
         port = int(bound.server_port)
         yield f"http://127.0.0.1:{port}/{server.token}/", port, server.token
         bound.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browsing(tmp_path_factory.mktemp("profile")) as found:
-        yield found
 
 
 def begun(tab: Tab, rater: str) -> Tab:

@@ -16,13 +16,12 @@ from rubric.commands.view import listing
 from rubric.embed import RowBuilder
 from rubric.labelling.drawing import Draw
 from rubric.labelling.page import LabelPage
-from tests.browsers import browsing
 from tests.reports import REPORT
 from tests.view.runs import run
 from tests.view.test_templates import pages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from tests.browsers import Browser
 
@@ -56,12 +55,6 @@ def labelling() -> LabelPage:
     results = {str(each.key): [each.to_dict()] for each in grade_many(list(candidates.values()), ASKED, "offline")}
     draw = Draw.of([*candidates])
     return LabelPage(ASKED, draw, [candidates[item.name] for item in draw.items], results)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browsing(tmp_path_factory.mktemp("browser")) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

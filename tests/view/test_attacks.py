@@ -14,7 +14,7 @@ from rubric.commands.kept_runs import Keeper
 from rubric.commands.local_server import LocalServer
 from rubric.commands.view import listing
 from rubric.suites.report import Report
-from tests.browsers import Seen, browsing
+from tests.browsers import Seen
 from tests.reports import PAYLOADS, hostile
 from tests.view.test_suite_page import OURS
 
@@ -96,12 +96,6 @@ def evil() -> Iterator[tuple[str, list[str]]]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}/x", got
         server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browsing(tmp_path_factory.mktemp("browser")) as found:
-        yield found
 
 
 @contextmanager

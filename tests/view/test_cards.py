@@ -39,7 +39,7 @@ from rubric.suites.suite import Suite
 from rubric.testing import ScriptedModel
 from rubric.testing.scripted_model import Says
 from rubric.view import html
-from tests.browsers import Seen, dom_of
+from tests.browsers import Browser, Seen
 from tests.drive import drive
 from tests.examples import examples
 from tests.findings import improvised, rubrics
@@ -377,22 +377,22 @@ def hostile(words: str) -> list[str]:
     return [value._repr_html_() for value in values]
 
 
-def test_attacks_in_every_text_of_every_card_run_nothing(tmp_path: Path) -> None:
+def test_attacks_in_every_text_of_every_card_run_nothing(browser: Browser, tmp_path: Path) -> None:
     """Hostile texts add no tag and no event handler to any card."""
     cards = [card for words in (*PAYLOADS, " ".join(NASTY)) for card in hostile(words)]
-    page = dom_of(f"<!DOCTYPE html><title>mine</title>{''.join(cards)}", tmp_path)
+    page = browser.made_of(f"<!DOCTYPE html><title>mine</title>{''.join(cards)}", tmp_path)
     assert page.title == "mine"
     assert {tag for tag, _ in page.tags} <= usual_tags() | {"html", "head", "body", "title"}
     assert not [name for _, attrs in page.tags for name in attrs if name.startswith("on")]
 
 
-def test_attacks_in_a_page_of_results_run_nothing(tmp_path: Path) -> None:
+def test_attacks_in_a_page_of_results_run_nothing(browser: Browser, tmp_path: Path) -> None:
     """Hostile names, texts and reasons add no script and no image to a report."""
     lines = {"place": Says(True, reason=PAYLOADS[0]), "cites": Says(True, reason=PAYLOADS[1])}
     candidates = [Candidate(words, input=words, key=words) for words in PAYLOADS]
     rubric = evolve(RUBRIC.revising("cites", text=PAYLOADS[3]), name=PAYLOADS[2], evidence=False)
     results = Grades([evaluate(each, rubric, Judge(ScriptedModel(lines))) for each in candidates])
-    page = dom_of(results.report(tmp_path / "r.html").read_text("utf-8"), tmp_path)
+    page = browser.made_of(results.report(tmp_path / "r.html").read_text("utf-8"), tmp_path)
     assert page.title.startswith(PAYLOADS[2])
     assert not [tag for tag, _ in page.tags if tag == "img"]
     assert len([tag for tag, _ in page.tags if tag == "script"]) == 2  # the data, and our own

@@ -13,7 +13,7 @@ from rubric.__main__ import main
 from rubric.suites.report import Report
 from rubric.trust import Labels, compare
 from rubric.trust.labels import Label
-from tests.browsers import Seen, browsing, data_of
+from tests.browsers import Browser, Seen, data_of
 from tests.reports import FAILED, PASSED, PAYLOADS, REPORT, hostile
 from tests.view.runs import SUPPORT, run
 
@@ -82,7 +82,7 @@ def test_two_judges_of_the_same_texts_are_named_and_their_verdicts_counted(old: 
     assert f"agree on {same} of {same + split} verdicts" in Seen(page).text
 
 
-def test_people_stand_beside_two_judges_and_side_with_one(old: Grades, tmp_path: Path) -> None:
+def test_people_stand_beside_two_judges_and_side_with_one(browser: Browser, old: Grades, tmp_path: Path) -> None:
     """Labels of the whole say with which judge people side, where the judges disagree; each is shown with its reason."""
     other = run(40, judged=2)
     said = {each.key: bool(each.passed) for each in old if each.score is not None}
@@ -94,15 +94,14 @@ def test_people_stand_beside_two_judges_and_side_with_one(old: Grades, tmp_path:
     split = sum(
         a.score is not None and b.score is not None and a.passed != b.passed for a, b in zip(other, old, strict=True)
     )
-    with browsing(tmp_path) as browser:
-        tab = browser.open(page.as_uri())
-        tab.until("document.documentElement.dataset.ready !== undefined")
-        shown = tab.run("document.getElementById('flags').innerText")
-        assert split > 0
-        assert f"people side with the first {split}" in shown
-        assert "people side with the second" not in shown
-        tab.run("page.change({is: ['people side with the first']}), page.open(0)")
-        assert "the whole: " in tab.text
+    tab = browser.open(page.as_uri())
+    tab.until("document.documentElement.dataset.ready !== undefined")
+    shown = tab.run("document.getElementById('flags').innerText")
+    assert split > 0
+    assert f"people side with the first {split}" in shown
+    assert "people side with the second" not in shown
+    tab.run("page.change({is: ['people side with the first']}), page.open(0)")
+    assert "the whole: " in tab.text
 
 
 def test_labels_of_nobody_here_are_refused(old: Grades, tmp_path: Path) -> None:
@@ -147,31 +146,29 @@ def test_the_command_writes_the_page(tmp_path: Path) -> None:
     assert (done.exit_code, "name its file with --out page.html" in done.stderr) == (2, True)
 
 
-def test_texts_are_shown_with_their_differences_and_both_reasons(page: str, tmp_path: Path) -> None:
+def test_texts_are_shown_with_their_differences_and_both_reasons(browser: Browser, page: str, tmp_path: Path) -> None:
     """In a browser the panel marks what was taken out and put in, and has both verdicts of what changed."""
     (tmp_path / "page.html").write_text(page, "utf-8")
-    with browsing(tmp_path) as browser:
-        tab = browser.open((tmp_path / "page.html").as_uri())
-        tab.until("document.documentElement.dataset.ready !== undefined")
-        tab.press("n")
-        assert tab.run("document.querySelectorAll('#detail del, #detail ins').length") > 1
-        assert tab.run("document.querySelectorAll('#detail .beside').length") > 0
-        assert tab.run("page.change({show: 'broken'}), page.table.rows.length") == sum(
-            row["change"] == "broken" for row in data_of(page)["rows"]
-        )
+    tab = browser.open((tmp_path / "page.html").as_uri())
+    tab.until("document.documentElement.dataset.ready !== undefined")
+    tab.press("n")
+    assert tab.run("document.querySelectorAll('#detail del, #detail ins').length") > 1
+    assert tab.run("document.querySelectorAll('#detail .beside').length") > 0
+    assert tab.run("page.change({show: 'broken'}), page.table.rows.length") == sum(
+        row["change"] == "broken" for row in data_of(page)["rows"]
+    )
 
 
-def test_attacks_in_two_runs_run_nothing(tmp_path: Path) -> None:
+def test_attacks_in_two_runs_run_nothing(browser: Browser, tmp_path: Path) -> None:
     """Hostile texts in every field of both runs leave the page with our own two scripts."""
     rows = tuple(evolve(row, id=f"{n}") for n, words in enumerate(PAYLOADS) for row in hostile(words))
     page = Report(PAYLOADS[2], rows).write(
         tmp_path / "page.html", against=Report("old", tuple(evolve(row, output="x") for row in rows))
     )
-    with browsing(tmp_path) as browser:
-        tab = browser.open(page.as_uri())
-        tab.until("document.documentElement.dataset.ready !== undefined")
-        for number in range(len(rows)):
-            tab.run(f"page.open({number})")
-            assert tab.run("document.querySelectorAll('script').length") == 2
-            assert tab.run("document.querySelectorAll('img, iframe, object').length") == 0
-        assert tab.run("document.title").startswith(PAYLOADS[2])
+    tab = browser.open(page.as_uri())
+    tab.until("document.documentElement.dataset.ready !== undefined")
+    for number in range(len(rows)):
+        tab.run(f"page.open({number})")
+        assert tab.run("document.querySelectorAll('script').length") == 2
+        assert tab.run("document.querySelectorAll('img, iframe, object').length") == 0
+    assert tab.run("document.title").startswith(PAYLOADS[2])

@@ -10,7 +10,7 @@ from hypothesis import given
 from rubric import ask
 from rubric.values.findings import Step
 from rubric.view import charts, html
-from tests.browsers import Seen, dom_of
+from tests.browsers import Browser, Seen
 from tests.examples import examples
 from tests.reports import NASTY, PAYLOADS, texts
 
@@ -44,19 +44,19 @@ def test_a_text_makes_no_tag_and_no_attribute(words: str) -> None:
     assert {name for _, attrs in odd.tags for name in attrs} <= {name for _, attrs in usual.tags for name in attrs}
 
 
-def test_attacks_in_every_piece_run_nothing(tmp_path: Path) -> None:
+def test_attacks_in_every_piece_run_nothing(browser: Browser, tmp_path: Path) -> None:
     """A browser shows all cards, keeps the title, and finds no script and no image."""
     pieces = [every_piece(words) for words in NASTY]
-    page = dom_of(html.page(PAYLOADS[0], *pieces), tmp_path)
+    page = browser.made_of(html.page(PAYLOADS[0], *pieces), tmp_path)
     assert page.title == PAYLOADS[0]
     assert len(page.named("card")) == len(NASTY)
     assert not [tag for tag, _ in page.tags if tag in ("script", "img")]
 
 
-def test_without_a_policy_attacks_in_a_notebook_run_nothing_either(tmp_path: Path) -> None:
+def test_without_a_policy_attacks_in_a_notebook_run_nothing_either(browser: Browser, tmp_path: Path) -> None:
     """Escaping alone protects a page that has no content policy."""
     pieces = html.fragment(*[every_piece(words) for words in PAYLOADS])
-    assert dom_of(f"<!DOCTYPE html><title>mine</title>{pieces}", tmp_path).title == "mine"
+    assert browser.made_of(f"<!DOCTYPE html><title>mine</title>{pieces}", tmp_path).title == "mine"
 
 
 def test_text_is_escaped_once() -> None:

@@ -13,7 +13,7 @@ from rubric.suites.report import Report
 from rubric.values.findings import Evidence
 from rubric.view.page import page, rows_data
 from rubric.view.run_data import alone
-from tests.browsers import Browser, Tab, browsing, data_of
+from tests.browsers import Browser, Tab, data_of
 from tests.reports import entry
 from tests.view.runs import SUPPORT, large, run
 
@@ -28,12 +28,6 @@ SHOWN = "page.table.rows.length"
 @pytest.fixture(scope="module")
 def grades() -> Grades:
     return run(60)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browsing(tmp_path_factory.mktemp("browser")) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from rubric.suites.report import Report
 from rubric.values.findings import Evidence
 from rubric.view.quotes import LONGEST_OUTPUT as LONGEST
 from rubric.view.quotes import number_quotes, pieces
-from tests.browsers import Seen, browsing, data_of, dom_of, seen_at
+from tests.browsers import Browser, Seen, data_of
 from tests.examples import examples
 from tests.reports import NASTY, OUTPUT, PASSED, PAYLOADS, REPORT, entry, hostile, quote, reports
 
@@ -77,11 +77,11 @@ def test_the_page_loads_nothing_and_runs_its_own_script_alone() -> None:
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Seen:
+def opened(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Seen:
     """Return the page of `REPORT` with its first case open."""
     folder = tmp_path_factory.mktemp("page")
     (folder / "page.html").write_text(REPORT.render("html"), "utf-8")
-    return seen_at(f"{(folder / 'page.html').as_uri()}#case-1", folder)
+    return browser.seen(f"{(folder / 'page.html').as_uri()}#case-1")
 
 
 def test_what_was_quoted_is_marked_in_the_candidate(opened: Seen) -> None:
@@ -151,38 +151,37 @@ def test_a_long_candidate_shows_its_ends_and_what_was_quoted() -> None:
 RUNS = "<script>document.title = 'pwned'</script>"
 
 
-def test_the_browser_runs_what_is_in_a_page_without_a_policy(tmp_path: Path) -> None:
+def test_the_browser_runs_what_is_in_a_page_without_a_policy(browser: Browser, tmp_path: Path) -> None:
     """The tests below could fail: this browser does run scripts."""
-    assert dom_of(f"<title>x</title>{RUNS}", tmp_path).title == "pwned"
+    assert browser.made_of(f"<title>x</title>{RUNS}", tmp_path).title == "pwned"
 
 
-def test_nothing_in_a_hostile_report_runs_and_no_case_is_lost(tmp_path: Path) -> None:
+def test_nothing_in_a_hostile_report_runs_and_no_case_is_lost(browser: Browser, tmp_path: Path) -> None:
     """Attacks in every text field, control characters and megabytes: all cases are there, as text."""
     report = enemy()
     page = report.render("html")
     assert len(data_of(page)["rows"]) == len(report)
-    with browsing(tmp_path) as browser:
-        (tmp_path / "page.html").write_text(page, "utf-8", newline="\n")
-        tab = browser.open((tmp_path / "page.html").as_uri())
-        tab.until("document.documentElement.dataset.ready !== undefined")
-        for number in range(len(report)):
-            tab.run(f"page.open(page.table.rows.findIndex((row) => row.number === {number}))")
-            tab.press("r")
-        title, shown = tab.run("document.title"), Seen(tab.run("document.documentElement.outerHTML"))
-        assert title.startswith(PAYLOADS[2])
-        assert tab.run("performance.getEntriesByType('resource').length") == 0
-        assert_harmless(shown, len(shown.named("case")))
-        wide = tab.run("document.documentElement.scrollWidth - innerWidth")
-        assert wide <= 0
-        tab.close()
-        tab = browser.open((tmp_path / "page.html").as_uri(), 400)
-        tab.until("document.documentElement.dataset.ready !== undefined")
-        assert tab.run("document.documentElement.scrollWidth - innerWidth") <= 0
+    (tmp_path / "page.html").write_text(page, "utf-8", newline="\n")
+    tab = browser.open((tmp_path / "page.html").as_uri())
+    tab.until("document.documentElement.dataset.ready !== undefined")
+    for number in range(len(report)):
+        tab.run(f"page.open(page.table.rows.findIndex((row) => row.number === {number}))")
+        tab.press("r")
+    title, shown = tab.run("document.title"), Seen(tab.run("document.documentElement.outerHTML"))
+    assert title.startswith(PAYLOADS[2])
+    assert tab.run("performance.getEntriesByType('resource').length") == 0
+    assert_harmless(shown, len(shown.named("case")))
+    wide = tab.run("document.documentElement.scrollWidth - innerWidth")
+    assert wide <= 0
+    tab.close()
+    tab = browser.open((tmp_path / "page.html").as_uri(), 400)
+    tab.until("document.documentElement.dataset.ready !== undefined")
+    assert tab.run("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
-def test_a_script_that_got_into_the_page_would_not_run(tmp_path: Path) -> None:
+def test_a_script_that_got_into_the_page_would_not_run(browser: Browser, tmp_path: Path) -> None:
     """The policy stands behind the escaping."""
     planted = REPORT.render("html").replace("<main>", f"<main>{RUNS}<img src=x onerror=\"document.title='pwned'\">")
-    page = dom_of(planted, tmp_path)
+    page = browser.made_of(planted, tmp_path)
     assert ("img", {"src": "x", "onerror": "document.title='pwned'"}) in page.tags
     assert page.title.startswith("support")
