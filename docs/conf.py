@@ -78,7 +78,7 @@ def show_colons(_app: Sphinx, what: str, _name: str, _value: object, _options: o
 
 def list_members(_app: Sphinx, _page: str, source: list[str]) -> None:
     """Show all members of a class whose members its page does not name; a default option would overrule a list."""
-    source[0] = re.sub(r"(\.\. auto(?:class|exception):: .*\n)(?!\s+:members:)", r"\1   :members:\n", source[0])
+    source[0] = re.sub(r"(\.\. auto(?:class|exception):: .*\n)(?!\s+:(?:no-)?members:)", r"\1   :members:\n", source[0])
 
 
 def setup(app: Sphinx) -> None:

@@ -83,7 +83,7 @@ class Wording(str):
 
 
 class RubricError(Exception):
-    """The parent of every error in this module."""
+    """The parent of every error that the library raises on purpose."""
 
     @property
     def text(self) -> Wording:
