@@ -37,7 +37,7 @@ from rubric.values.rubrics import Rubric
 from rubric.values.runs import Run
 
 Candidates = Iterable[Any] | AsyncIterable[Any] | str | Path
-"""Many candidates, in any of the forms above."""
+"""Many candidates: an iterable or async iterable of them, a frame, a column, or the path of a file or folder."""
 
 _LOOKED_AT = 100
 """Rows of a file whose columns are checked beforehand."""

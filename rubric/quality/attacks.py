@@ -38,7 +38,7 @@ class Attack(NoTruth):
 
     Args:
         name: What tables call it.
-        kind: `claim`, `loss` or `same`, as above.
+        kind: `claim` adds words that earn nothing, `loss` takes content away, `same` keeps the meaning.
         change: The edit, a pure function: the same text in every run, so that a store serves its replies.
         aimed: Whether the edit depends on the criterion; then each criterion has a candidate of its own.
     """

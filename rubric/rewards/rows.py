@@ -53,7 +53,7 @@ _KINDS = re.compile(r"\[(?:hard rule|principle)\]", re.IGNORECASE)
 
 def rubric_of_row(value: Any, *, pitfalls: Literal["avoided", "present"] | None = None) -> Rubric:
     """
-    Return the rubric that a column of a data set holds, in one of the forms above; equal cells give one object.
+    Return the rubric in a cell as RaR, DR Tulu, RubricHub, OpenRubrics or we write it; equal cells give one object.
 
     Args:
         value: What the cell holds.
