@@ -437,4 +437,4 @@ class Budget:
 def _no_price(judge: Judge) -> Wording:
     """Return the message on *judge*, whose price is not known."""
     cures = Wording("give ", calls=None), Wording("give the price: ", prices=None), "leave out the cost"
-    return Wording(f"the price of {judge.name!r} is not known, so no budget can hold; ", cures)
+    return Wording(f"the price of {judge.name!r} is not known, so its cost cannot be capped; ", cures)

@@ -125,7 +125,7 @@ def test_a_cure_that_a_command_lacks_is_left_out() -> None:
             "grade", "open.yaml", "--judge", "nobody/knows", "--max-cost", "1", "--outputs", "replies.jsonl"
         ).stderr.split()
     )
-    assert "no budget can hold; give the price: --price MODEL=IN,OUT or leave out the cost" in said
+    assert "its cost cannot be capped; give the price: --price MODEL=IN,OUT or leave out the cost" in said
 
 
 @pytest.mark.usefixtures("folder")
