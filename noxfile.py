@@ -162,9 +162,11 @@ def install_real_model(session: nox.Session) -> None:
 
 
 def run_real_model(session: nox.Session, wanted: str = "some", *options: str) -> None:
-    """Run the tests with a real model on this machine."""
+    """Run the tests with a real model on this machine: all with the notebook that has one, or some."""
     env = {"RUBRIC_REAL": wanted}
-    session.run("pytest", "-rs", "-p", "no:xdist", "tests/models/test_real_model.py", *options, env=env)
+    notebook = "tests/project/test_notebooks.py::test_a_notebook_runs_without_a_word_on_standard_error[06_local_model]"
+    modules = ["tests/models/test_real_model.py", *([notebook] if wanted == "all" else [])]
+    session.run("pytest", "-rs", "-p", "no:xdist", *modules, *options, env=env)
 
 
 @nox.session
