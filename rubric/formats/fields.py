@@ -21,7 +21,7 @@ from rubric.errors import DefinitionError, DumpError, LoadError, Problem
 from rubric.formats.document import Document, KeyPath, Node, find, load_error, plain, show_path, steps_of, uncut
 from rubric.internals.fields import check_text, default_of
 from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.guesses import form_cure, key_cure, number_cure
+from rubric.internals.guesses import form_cure, key_cure, value_cure
 from rubric.internals.text import shorten
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ def cure(found: object, message: str) -> str:
         return ""
     if isinstance(found, int | float) and not isinstance(found, bool) and message.startswith("expected text"):
         return f'; quote it: "{found}"'
-    return number_cure(found, message)
+    return value_cure(found, message)
 
 
 def as_dict(data: object, what: str) -> dict[Any, Any]:

@@ -330,9 +330,12 @@ def word_cure(part: str, owner: str, word: str, known: Collection[str]) -> str:
 _FEWEST_PERCENT = 10  # a smaller number may as well be one of a scale from 1 to 5
 
 
-def number_cure(found: object, message: str, before: str = "", *, is_threshold: bool = False) -> str:
-    """Return the end of *message* on a number or a switch that was *found* in another form: "80%", "4/5", "2", 80."""
+def value_cure(found: object, message: str, before: str = "", *, is_threshold: bool = False) -> str:
+    """Return the end of *message* on a value that was *found* in another form: "80%", "4/5", "2", 80, "negative"."""
     text = str(found).strip()
+    for cure, words in cures_in("values", "every") if message.startswith("unknown value") else ():
+        if text in words and {*(re.findall(r"'(\w+)'", cure) or [cure])} <= {*re.findall(r"\w+", message)}:
+            return f"; {cure}" if " " in cure else f"; did you mean {cure!r}?"
     if isinstance(found, str) and re.fullmatch(r"(?a)-?\d{1,9}(\.\d{1,9})?|true|false", text):
         shown = f": {text.capitalize()}" if before else ""  # in a file it stands on the line
         return f"; take the quotes off{shown}" if re.search("number|True or False", message) else ""

@@ -30,10 +30,10 @@ from rubric.internals.guesses import (
     example_of,
     forms_of,
     kind_of,
-    number_cure,
     source_of,
     table,
     term_of,
+    value_cure,
     variable_of,
 )
 from rubric.internals.secrets import is_secret
@@ -152,7 +152,7 @@ class _Call:
         given, is_place = self.given.get(field), head in self.positional_only
         is_of_form = error.message.startswith("expected") and ("; write" not in error.message or is_place)
         before, is_threshold = "" if is_place else f"{field}=", field in ("threshold", "min_score")
-        cure = number_cure(given, error.message, before, is_threshold=is_threshold) if field in self.given else ""
+        cure = value_cure(given, error.message, before, is_threshold=is_threshold) if field in self.given else ""
         if cure:
             return cure
         is_open = error.message.startswith(("expected", "unknown value"))
@@ -163,12 +163,9 @@ class _Call:
             return f"; write {self.called}({', '.join(map(partial(source_of, ''), lists[0]))})"
         if isinstance(given, Mapping) and given and given.keys() <= {*self.names} and self.owner[0].isupper():
             return f"; its fields are given by their names: {self.called}(**{source_of('', dict(given), 'fields')})"
-        for meant, words in cures_in("values", "every"):
-            if isinstance(given, str) and given in words and f" {meant}," in f"{error.message},":
-                return f"; did you mean {meant!r}?"
         if field not in self.given and (quoted := re.search("got '([^']*)'$", error.message)):  # it is within one
             given, head = quoted[1], ""
-            cure = number_cure(given, error.message)
+            cure = value_cure(given, error.message)
         is_text = error.message.startswith("expected text")
         cure = cure or self._wrong(field, given)
         if (

@@ -498,7 +498,8 @@ def rubric_of(value: object) -> Rubric:
         DefinitionError: *value* is neither, or it is the path of a file.
     """
     if isinstance(value, str):
-        cure = f"load the file: load({value!r}); or give Rubric.of({value!r}) to grade by these words"
+        path = value.removeprefix("file://")
+        cure = f"load the file: load({path!r}); or give Rubric.of({value!r}) to grade by these words"
         fields.refuse_path("rubric", value, cure)
         return Rubric.of(value)
     if isinstance(value, Rubric):

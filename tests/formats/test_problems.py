@@ -83,8 +83,8 @@ criteria:
         ),
         ("text: a\nstrict: 'true'", "2:9: strict: expected True or False, got 'true'; take the quotes off"),
         (
-            "text: a\naggregation: mean",
-            "2:14: aggregation: unknown value 'mean'; allowed: weighted_average, min, points",
+            "text: a\naggregation: best",
+            "2:14: aggregation: unknown value 'best'; allowed: weighted_average, min, points",
         ),
         (
             "text: a\nscale: likert",

@@ -103,6 +103,52 @@ def test_a_text_that_is_the_name_of_a_rubric_is_refused(place: str) -> None:
     assert [[criterion.text for criterion in each.criteria] for each in read] == [["Says hi", "Thanks"], ["polite"]]
 
 
+PLACES = ["rubric: {}\ncases: [{{output: Hi}}]", "cases: [{{output: Hi, rubric: {}}}]"]
+NAMED = "rubrics: {{polite: {}}}\ncases: [{{output: Hi, rubric: {{ref: polite}}}}]"
+
+
+@pytest.mark.parametrize("place", [*PLACES, NAMED])
+def test_a_rubric_may_be_a_file_beside_the_suite(place: str, tmp_path: Path) -> None:
+    """Of YAML or JSON, with the slots of a case; any other file is the text of a free-form rubric."""
+    (tmp_path / "polite.yaml").write_text("rubric: polite\ncriteria: ['Says hi to {{ name }}', Thanks]\n", "utf-8")
+    (tmp_path / "polite.md").write_text("Is polite.\n", "utf-8")
+    suite = tmp_path / "suite.yaml"
+    suite.write_text("suite: x\n" + place.format("file://polite.yaml"), "utf-8")
+    (case,) = load_suite(suite)
+    assert (case.rubric.name, len(case.rubric.criteria)) == ("polite", 2)
+    assert loads_suite(dumps_suite(load_suite(suite))).cases[0].rubric == case.rubric
+    suite.write_text("suite: x\n" + place.format("file://polite.md"), "utf-8")
+    assert load_suite(suite).cases[0].rubric == Rubric.of("Is polite.")
+
+
+@pytest.mark.parametrize("place", [*PLACES, NAMED])
+def test_a_path_in_the_place_of_a_rubric_is_never_asked_as_a_text(place: str, tmp_path: Path) -> None:
+    """Each of the two lines of the message reads, and a path without a file, beyond the folder, or broken is told."""
+    (tmp_path / "polite.yaml").write_text("criteria: [Says hi]\n", "utf-8")
+    (tmp_path / "broken.yaml").write_text("criteria: [Says hi]\nwieght: 1\n", "utf-8")
+
+    def found(rubric: str) -> str:
+        (tmp_path / "suite.yaml").write_text("suite: x\n" + place.format(rubric), "utf-8")
+        return load_suite(tmp_path / "suite.yaml").cases[0].rubric.digest
+
+    with pytest.raises(LoadError, match=r"looks like the path of a file") as caught:
+        found("polite.yaml")
+    lines = caught.value.problems[0].message.partition("write rubric: ")[2].split(", or, to ask by this text, rubric: ")
+    assert [found(line) for line in lines] == [Rubric(criteria=["Says hi"]).digest, Rubric.of("polite.yaml").digest]
+    for path, why in {"none": "no such file", "../none": "outside", "broken": "wieght: unknown key"}.items():
+        with pytest.raises(LoadError, match=why):
+            found(f"file://{path}.yaml")
+    with pytest.raises(LoadError, match=r"beside the suite's file, and there is none"):
+        loads_suite("suite: x\n" + place.format("file://polite.yaml"))
+
+
+@pytest.mark.parametrize("text", ["polite.yaml", "file://polite.yaml"])
+def test_a_written_suite_asks_by_a_text_that_looks_like_a_path(text: str) -> None:
+    """It was made in code, by `Rubric.of`, and stays a text."""
+    suite = Suite("x", [Case("a", Rubric.of(text), output="Hi")])
+    assert loads_suite(dumps_suite(suite)) == suite
+
+
 def test_a_written_suite_names_no_rubric_as_a_text_of_its_own() -> None:
     """A rubric that is the text "polite" stays a text beside shared criteria that would be called so."""
     shared = Rubric("polite", [Criterion("Says hi"), Criterion("Thanks")])

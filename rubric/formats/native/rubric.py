@@ -178,8 +178,13 @@ def reading_from(loading: Loading) -> Iterator[None]:
         _loading.reset(token)
 
 
+def loading_of() -> Loading:
+    """Return what is read with, as `reading_from` was told."""
+    return _loading.get(Loading())
+
+
 def _read_reply(data: Any) -> Any:
-    loading = _loading.get(Loading())
+    loading = loading_of()
     output = data.get("output") if isinstance(data, dict) else data
     if loading.folder is None or not isinstance(output, str) or not is_reference(output):
         return read_candidate(data) if isinstance(data, dict) else data

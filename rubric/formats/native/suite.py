@@ -8,19 +8,21 @@ from typing import Any
 
 from attrs import evolve
 
-from rubric.errors import DefinitionError, DumpError
+from rubric.errors import DefinitionError, DumpError, LoadError
 from rubric.formats import fields
 from rubric.formats.document import Document, Mapping, find, plain
 from rubric.formats.fields import WRITERS, Gathering, SeveralError
+from rubric.formats.files import parse_file
 from rubric.formats.native.judge import read_any_judge, read_judges
-from rubric.formats.native.rubric import read_images, read_rubric, reading_from
+from rubric.formats.native.rubric import loading_of, read_images, read_rubric, reading_from
 from rubric.formats.native.runs import read_call, read_message, read_metrics, read_run
 from rubric.formats.native.sharing import fill_slots, share, spread, with_variables
 from rubric.formats.notes import Loading, Notes
-from rubric.internals.fields import suggest
+from rubric.internals.fields import names_a_file, suggest
 from rubric.suites.cases import Case, Turn
 from rubric.suites.suite import Suite
 from rubric.values.places import Place
+from rubric.values.rubric_tests import is_reference
 from rubric.values.rubrics import Rubric
 
 
@@ -97,6 +99,8 @@ def _read_written_out(data: Any) -> Suite:
                 rubric: Any = "unknown"  # where its reference is wrong, so that the rest of the case is read
                 with gathering.at("cases", index):
                     rubric = _rubric_of(case, named, default)
+                with gathering.at("cases", index, "rubric"):
+                    rubric = _follow(rubric)
                 held = {} if rubric is None else {"rubric": with_variables(rubric, case.get("variables", {}))}
                 cases[index] = {"id": f"case-{index + 1}", **case, **held}
     with gathering.at():
@@ -108,9 +112,40 @@ def _read_written_out(data: Any) -> Suite:
 def _readable(gathering: Gathering, rubric: Any, *place: Any) -> Any:
     """Return *rubric* if it can be read; else one that can, so that its problems are told once, at its *place*."""
     with gathering.at(*place):
+        rubric = _follow(rubric)
         _read_any_rubric(with_variables(rubric, {}))
         return rubric
     return "unknown"
+
+
+def _follow(rubric: Any) -> Any:
+    """Return *rubric*, or what the file holds that it names as `file://support.yaml`; any other path is refused."""
+    if not isinstance(rubric, str) or not _is_path(rubric):
+        return rubric
+    loading, as_text = loading_of(), f"rubric: {{text: {json.dumps(rubric, ensure_ascii=False)}}}"
+    if not is_reference(rubric):
+        cures = f"write rubric: file://{rubric}, or, to ask by this text, {as_text}"
+        raise DefinitionError("", f"{rubric!r} looks like the path of a file, and is not text; {cures}")
+    if loading.folder is None:
+        cures = f"save it and call load_suite('suite.yaml'); or, to ask by this text, write {as_text}"
+        raise DefinitionError("", f"{rubric!r} is looked for beside the suite's file, and there is none; {cures}")
+    from rubric.formats.includes import bare, located_file, text_of  # noqa: PLC0415 - few suites need templates
+
+    name = bare(rubric)
+    file = located_file(name, loading)
+    text = text_of(file, loading, name)
+    try:
+        document = parse_file(text, file.shown)
+        if document is None:  # a Markdown file, say, which is a free-form rubric
+            return {"text": text.strip()}
+        fields.read_as(lambda data: _read_any_rubric(with_variables(data, {})), document)
+    except LoadError as error:
+        raise DefinitionError("", "; ".join(map(str, error.problems))) from None
+    return plain(document.root)
+
+
+def _is_path(text: str) -> bool:
+    return is_reference(text) or names_a_file(text)
 
 
 def _is_reference(rubric: Any) -> bool:
@@ -200,7 +235,7 @@ def _write_case(case: Case) -> Any:
         raise DumpError(message)
     case = evolve(case, place=None, columns=(), providers=(), unasked="")
     data = fields.fields_of(case, first=("id", "input", "output"), last=("rubric",))
-    if case.rubric == Rubric.of(case.rubric.text or "x"):
+    if case.rubric == Rubric.of(case.rubric.text or "x") and not _is_path(case.rubric.text):
         data["rubric"] = case.rubric.text
     return data
 
