@@ -18,7 +18,7 @@ from tests import rows
 from tests.places import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from tests.browsers import Browser
     from tests.forks import Forks
@@ -102,6 +102,16 @@ def spare_the_collector() -> None:
     _modules_spared = len(sys.modules)
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect tests without collecting garbage: all of it stays, and a sixth of the time went to walking it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:
