@@ -71,7 +71,7 @@ def _as_named(value: object) -> FrozenMap:
             expected = f"the name of a column{many}, or None to pass over a column of this name"
             raise refuse(f"columns.{name}", column, expected)
         if name not in FIELDS:
-            swapped = Wording("; it is the other way round: ", columns={column: name})
+            swapped = Wording("; it is the other way round: ", columns={v: k for k, v in value.items() if v in FIELDS})
             why = swapped if column in FIELDS else suggest(str(name), FIELDS)
             raise DefinitionError(f"columns.{name}", Wording("is not a field of a candidate", why))
     return FrozenMap(value)

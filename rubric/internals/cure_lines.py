@@ -67,7 +67,7 @@ def _call_in(code: str, *names: str) -> tuple[str, ast.Call | None]:
         tree = compile(code, "cure", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     except SyntaxError:
         return code, None
-    calls = [each for each in ast.walk(tree) if isinstance(each, ast.Call)]
+    calls = sorted((n for n in ast.walk(tree) if isinstance(n, ast.Call)), key=lambda n: ast.unparse(n.func) == "print")
     found = [each for each in calls if "" in names or ast.unparse(each.func) in names]
     return ast.unparse(tree), found[0] if found else None
 
@@ -99,7 +99,7 @@ def _united(old: ast.expr | None, new: ast.expr) -> ast.expr | None:
             jury.args[0] = judge
             return jury
     old.keywords += [each for each in new.keywords if each.arg not in {have.arg for have in old.keywords}]
-    return old if ast.unparse(old.func) == ast.unparse(new.func) else None
+    return (old if new.keywords else new) if ast.unparse(old.func) == ast.unparse(new.func) else None
 
 
 class _Names(ast.NodeTransformer):

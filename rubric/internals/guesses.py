@@ -40,10 +40,6 @@ def cures_in(part: str, *owners: str) -> Iterator[tuple[str, list[str]]]:
                 yield from ((cure, words.split()) for cure, words in cures.items())
 
 
-def example_of(owner: str, default: str) -> str:
-    return str(table()["examples"].get(owner, default))
-
-
 def forms_of(name: str) -> list[str]:
     """Return *name*, and what it is without the words that people put before or after such a name."""
     parts = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().split("_")
@@ -88,6 +84,7 @@ def source_of(name: str, value: object, place: str = "", *, most: int = SHORT, i
     if isinstance(value, type):
         return value.__name__
     is_ours = type(value).__module__.startswith("rubric.")
+    is_made |= is_ours and "<Check<" in kind_of(value)  # which has no name, as a rubric or a judge has one
     if isinstance(value, str | list | tuple | dict | range) or (is_ours and is_made):
         text = redact(repr(value))
         if isinstance(value, str) and len(text) > SHORT and not place.isidentifier():
@@ -203,7 +200,7 @@ def _expression(kind: type, name: str) -> str:
             cure = next((cure for cure, words in cures_in("attributes", *_lineage(of)) if name in words), "")
             if "{}" in expression and cure.startswith(f"{variable_of(of)}.") and "(" not in cure:
                 return str(expression).format(cure.partition(".")[2])
-            if ".collect()" in expression and (meant := _expression(of, name)):
+            if ".collect()" in expression and name not in _public(of) and (meant := _expression(of, name)):
                 return f"the results are read first: grades = {expression[expression.index(':') + 2 : -3]}; {meant}"
             if name in _public(of) and not (related == "Rubric" and inspect.isroutine(getattr(of, name))):
                 return str(expression).format(f"{name}()" if inspect.isroutine(getattr(of, name)) else name)
@@ -258,7 +255,7 @@ def name_cure(name: str, module: str, homes: Mapping[str, str]) -> str:
         return f"; {elsewhere}"
     opposite = re.sub("^(not|no|non)_?(?=[A-Z]|_)", "", name, flags=re.IGNORECASE)
     if opposite != name and (check := misspelt(opposite, _CHECKS)):
-        example = example_of(check, f"{check}()")
+        example = table()["examples"].get(check, f"{check}()")
         return f"; it is the opposite of a check; write Rubric('reply').checks({example}, polarity='guard')"
     # Names of the surface for embedders are plain words: `Reader` is not a slip of `read`.
     for known in ([each for each, at in homes.items() if at == module], [each for each in homes if each[:1].isupper()]):

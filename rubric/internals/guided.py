@@ -109,8 +109,7 @@ def _hook(function: F) -> F:
 
         async def acall(*args: Any, **named: Any) -> Any:
             try:
-                if not switches.isdisjoint(named):
-                    _check_switches(switches, named)
+                _check_switches(switches, named)
                 return await function(*args, **named)
             except (TypeError, RubricError) as error:
                 raise _answer(function, args, named, error)  # noqa: B904 - it is the same error
@@ -120,8 +119,7 @@ def _hook(function: F) -> F:
     def call(*args: Any, **named: Any) -> Any:
         __tracebackhide__ = True  # of pytest's reports, as in `assert_grade`
         try:
-            if not switches.isdisjoint(named):
-                _check_switches(switches, named)
+            _check_switches(switches, named)
             return function(*args, **named)
         except (TypeError, RubricError) as error:
             raise _answer(function, args, named, error)  # noqa: B904 - as above
@@ -160,18 +158,11 @@ def _answer(
         except RubricError as found:
             return _without_frames(found)
         raise error
-    return _without_frames(_in_order(function, args, named, error))
+    if type(error) is DefinitionError and len(args) > 1:  # an order takes two
+        from rubric.internals.wrong_calls import order_error  # noqa: PLC0415 - needed for errors alone
 
-
-def _in_order(
-    function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: RubricError
-) -> RubricError:
-    """Return *error*, or the one on the order and kinds of *args*, if one of them stands in the place of another."""
-    if type(error) is not DefinitionError or len(args) < 2:  # noqa: PLR2004 - an order takes two
-        return error
-    from rubric.internals.wrong_calls import order_error  # noqa: PLC0415 - needed for errors alone
-
-    return order_error(function, args, named, error) or error
+        error = order_error(function, args, named, error) or error
+    return _without_frames(error)
 
 
 def _without_frames(error: RubricError) -> RubricError:
@@ -205,7 +196,17 @@ def guided_methods(kind: K) -> K:
 def guided_init(kind: K) -> K:
     """Give the constructor of *kind* the hook."""
     of: Any = kind  # the method is that of this very class
-    of.__init__ = _guided_init(of.__init__)
+    made: Callable[..., None] = of.__init__
+
+    @wraps(made)
+    def __init__(self: object, *args: Any, **named: Any) -> None:  # noqa: N807 - it becomes a method
+        try:
+            return made(self, *args, **named)
+        except (TypeError, DefinitionError) as error:
+            args, named = _again(made, (self, *args), named, error)
+        return made(*args, **named)
+
+    of.__init__ = __init__
     return kind
 
 
@@ -221,18 +222,6 @@ def guided_class(kind: K) -> K:
 
     of.__setattr__ = of.__delattr__ = refuse_change  # as attrs does, with a cure
     return kind
-
-
-def _guided_init(made: Callable[..., None]) -> Callable[..., None]:
-    @wraps(made)
-    def __init__(self: object, *args: Any, **named: Any) -> None:  # noqa: N807 - it becomes a method
-        try:
-            return made(self, *args, **named)
-        except (TypeError, DefinitionError) as error:
-            args, named = _again(made, (self, *args), named, error)
-        return made(*args, **named)
-
-    return __init__
 
 
 def _again(

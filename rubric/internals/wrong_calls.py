@@ -11,9 +11,11 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
-from itertools import takewhile
+from itertools import islice, permutations, takewhile
+from pathlib import Path
 from typing import Any, NoReturn
 
 import attrs
@@ -22,12 +24,11 @@ from attrs import define
 from rubric.errors import CallError, DefinitionError
 from rubric.internals.conversions import conversions, meant_value
 from rubric.internals.cure_lines import merge, problem_in, sound
-from rubric.internals.fields import as_found, misspelt
+from rubric.internals.fields import as_found, misspelt, suggest
 from rubric.internals.guesses import (
     SHORT,
     argument_for,
     cures_in,
-    example_of,
     forms_of,
     kind_of,
     source_of,
@@ -36,12 +37,13 @@ from rubric.internals.guesses import (
     value_cure,
     variable_of,
 )
+from rubric.internals.row_files import rows_in
 from rubric.internals.secrets import is_secret
 from rubric.internals.text import counted
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 _ONE_TEXT = frozenset({"context", "input", "reference", "output"})
-_LONGEST = 300  # of a value that is written anew
+_LONGEST, _MOST_ORDERS = 300, 24  # of a value that is written anew, and of arguments in another order
 _OWN = frozenset({"text", "name", "tree", "criteria", "id"})
 
 
@@ -54,7 +56,7 @@ def answer_call(
         return args[:1], {"criteria": call.args[0], **named}
     _refuse_shape(call)
     if isinstance(error, DefinitionError):
-        raise call.with_cures(error) from None
+        raise call.in_order(error.field) or call.with_cures(error) from None
     return call.refuse()
 
 
@@ -114,8 +116,21 @@ class _Call:
         lacking = [n for n, (kind, is_due) in parts.items() if is_due and kind not in many]
         self.required = [name for name in lacking if name not in self.positional_only]
         self.unknown = [name for name in self.named if name not in self.names]
-        self.given = {**dict(zip(self.places, self.args, strict=False)), **self.named}
+        self.twice = [name for name in self.places[: len(self.args)] if name in self.named and name in self.names]
+        in_place = dict(zip(self.places, self.args, strict=False))
+        self.given = {**in_place, **self.named}
+        for name in self.twice:  # `agreement(labels, grades=grades)`: the first is another argument
+            self.given |= {other: in_place[name] for other in [self._holder(in_place[name])] if other}
         self.missing = [name for name in lacking if name not in self.given]
+
+    def in_order(self, field: str) -> CallError | None:
+        """Return the error with another order of the arguments, in which each is taken; None if there is none."""
+        for order in islice(permutations(self.args), 1, _MOST_ORDERS) if self.bare and not self.is_variadic else ():
+            known = {**dict(zip(self.places, order, strict=False)), **self.named}
+            moved = [{type(a), type(b)} for a, b in zip(order, self.args, strict=True) if a is not b]
+            if {str} not in moved and not self._refusal(known):
+                return CallError(field, f"the order is another; write {self._written(known)}")
+        return None
 
     def with_cures(self, error: DefinitionError) -> DefinitionError:
         """Return *error* with its cure, and with those of the other values that would be refused next."""
@@ -131,9 +146,8 @@ class _Call:
             if not isinstance(found, DefinitionError) or found.field not in values:
                 break
             error = found
-        return DefinitionError(
-            field, self.checked(said, dict.fromkeys({field.partition("[")[0], *(self.given.keys() - values)}))
-        )
+        left = dict.fromkeys({field.partition("[")[0], *(self.given.keys() - values)})
+        return DefinitionError(field, self.checked(said, left))
 
     def checked(self, said: str, also: Mapping[str, Any] | None = None) -> str:
         """Return *said* without the lines that fit nothing, or lack what was typed: the arguments, and *also* these."""
@@ -146,9 +160,9 @@ class _Call:
         field = error.field
         head = re.split(r"[.\[]", field)[0]
         wrong = found[1] if (found := re.search("got (.{1,80}?)(?:; |$)", error.message)) else ""
-        held = {n: isinstance(v, Mapping | list | tuple) and wrong in repr(v) for n, v in self.given.items()}
-        holders = (n for n, value in self.given.items() if wrong == as_found(value) or held[n])
-        head = head if head in self.given else next(holders, head)
+        many = {n: v for n, v in self.given.items() if isinstance(v, Mapping | list | tuple)}
+        held = (n for n, v in self.given.items() if wrong == as_found(v) or (n in many and wrong in repr(v)))
+        head = head if head in self.given else next(held, head)
         given, is_place = self.given.get(field), head in self.positional_only
         is_of_form = error.message.startswith("expected") and ("; write" not in error.message or is_place)
         before, is_threshold = "" if is_place else f"{field}=", field in ("threshold", "min_score")
@@ -157,7 +171,7 @@ class _Call:
             return cure
         is_open = error.message.startswith(("expected", "unknown value"))
         if is_open and head in self.given and (meant := self._meant(head, error)):
-            return f"; write {self._with(head, meant) if is_place else f'{head}={meant}'}"
+            return f"; write {self._written(self.given, **{head: meant}) if is_place else f'{head}={meant}'}"
         lists = [each for each in self.args if isinstance(each, list) and wrong == as_found(each)]
         if self.is_variadic and lists:
             return f"; write {self.called}({', '.join(map(partial(source_of, ''), lists[0]))})"
@@ -168,20 +182,16 @@ class _Call:
             cure = value_cure(given, error.message)
         is_text = error.message.startswith("expected text")
         cure = cure or self._wrong(field, given)
-        if (
-            not cure
-            and isinstance(given, list | tuple)
-            and ".join(" in (text := _text_of(field, given, is_text=is_text))
-        ):
-            cure = f"; write {field}={text}"
+        joined = _text_of(field, given, is_text=is_text) if isinstance(given, list | tuple) else ""
+        cure = cure or (f"; write {field}={joined}" if ".join(" in joined else "")
         form = table()["forms"].get(field if field in self.names else head, "") if is_of_form else ""
         if form.startswith(f"{head}=") and is_place:
-            form = self._with(head, re.split(r", (?=in|one)", form)[0].partition("=")[2])
+            form = self._written(self.given, **{head: re.split(r", (?=in|one)", form)[0].partition("=")[2]})
         return cure or (form and f"; {'' if form.startswith('such as') else 'write '}{form}")
 
-    def _with(self, field: str, source: str) -> str:
-        """Return the call with *source*, the code of a value, for *field*."""
-        shown = {name: source_of(name, value, name) for name, value in self.given.items()} | {field: source}
+    def _written(self, values: Mapping[str, Any], **shown: str) -> str:
+        """Return the call with these *values* by their arguments, some *shown* as this code."""
+        shown = {name: source_of(name, value, name) for name, value in values.items()} | shown
         return f"{self.called}({', '.join(v if n in self.places else f'{n}={v}' for n, v in shown.items())})"
 
     def _wrong(self, field: str, given: object) -> str:
@@ -215,58 +225,82 @@ class _Call:
         takes = self.names or self.positional_only or [n for n in self.unknown if self._note(n, forms_of(n))]
         if not self.unknown or not takes:
             raise CallError(self.owner, self.checked(f"{self._misfit()}; write {self._example()}"))
-        cures: dict[str, str] = {}
-        words: dict[str, str] = {}
+        cures, words = dict[str, str](), dict[str, str]()
         for name in self.unknown:
             value, term = self.named[name], term_of(name)
-            asks_nothing = value is None or value is (name in table()["filler"]["inverted"])
-            note = "" if asks_nothing else self._column(name) or self._note(name, forms_of(name))
-            cure = note or self._nothing(name, asks_nothing=asks_nothing)
+            of_term = term if term in self.names else self._word(term)
+            is_off = value is (name in table()["filler"]["inverted"]) and self.owner != "filter"
+            known = "" if value is None else self._column(name) or self._note(name, forms_of(name))
+            note = "" if is_off else known
+            is_idle = value is None or (is_off and (known or self._elsewhere(name, term or name)))
+            cure = note or ("nothing changes without it; leave it out" if is_idle else "")
             word = name if name in self.positional_only else self._word(name)
             if word and not note and value is not None:
                 words[name] = word
             elif cure := cure or self._elsewhere(name, name) or self._note(name, [term]):
                 cures[name] = cure
-            elif word := misspelt(name, self.names) or self._word(term) or self._holder(name):
+            elif word := misspelt(name, self.names) or of_term or self._holder(value):
                 words[name] = word
             else:
                 cures[name] = self._elsewhere(name, term) or self._unknown(name)
         names = [name for name in self.unknown if words.get(name) != name] or self.unknown
         raise CallError(names[0], self._together(names, cures, words))
 
-    def _nothing(self, name: str, *, asks_nothing: bool) -> str:
-        is_known = self._note(name, forms_of(name)) or self._elsewhere(name, term_of(name) or name)
-        is_idle = asks_nothing and (self.named[name] is None or is_known)
-        return "nothing changes without it; leave it out" if is_idle else ""
-
     def _column(self, name: str) -> str:
-        """Return the cure of a field of candidates that names a column of theirs; '' if it does not."""
-        rows, value = self.given.get("candidates"), self.named[name]
+        """Return the cure of an option that names a column: by its own name, `id_col`, or by that of a column here."""
+        value, rows = self.named[name], self.given.get("candidates", self.given.get("frame", self.given.get("path")))
         first = rows[0] if isinstance(rows, list) and rows else None
+        if isinstance(rows, str | os.PathLike):
+            with suppress(DefinitionError, OSError, ValueError):
+                first = next(rows_in("path", Path(rows)), (None, None))[1]
         there = getattr(rows, "columns", first if isinstance(first, Mapping) else ())
-        if "columns" not in self.names or not isinstance(value, str) or value not in there:
+        candidate, label = ("rubric", "Candidate", "output"), ("rubric.trust", "Label", "value")
+        home, kind, whole = label if self.called.startswith("Labels.") else candidate
+        of = re.sub("_?(col|column|field)(_?name)?$", "", name.lower()) or whole
+        if "columns" not in self.names or not isinstance(value, str) or (of == name and value not in there):
             return ""
-        fields = [*_parameters(import_module("rubric").Candidate.__init__)]
-        field = name if name in fields else argument_for("Candidate", name, {*fields})
+        if len(there) and value not in there:
+            return f"there is no column {value!r}{suggest(value, map(str, there))}"
+        fields = [*_parameters(getattr(import_module(home), kind).__init__)]
+        field = of if of in fields else argument_for(kind, of, fields)
         return field and f"a column is named by its field; write columns={{{field!r}: {value!r}}}"
 
-    def _holder(self, name: str) -> str:
-        """Return the argument that is not given yet and takes the kind of value that was given as *name*."""
-        kind, held = type(self.named[name]).__name__, table()["held"]
+    def _with_columns(self, line: str) -> tuple[str, str]:
+        """Return *line* with all columns that the rows of this call need; or what is wrong with those that it has."""
+        found = re.search(r"columns=(\{[^{}]*\})", line)
+        try:
+            columns = ast.literal_eval(found[1]) if found else None
+            if columns and "candidates" in self.given:
+                import_module("rubric.engine.sources").source_of(self.given["candidates"], columns)
+            elif columns and self.called.startswith("Labels."):
+                getattr(import_module("rubric.trust").Labels, self.owner)(*self.given.values(), columns=columns)
+        except DefinitionError as problem:
+            more = re.search(r"columns=(\{[^{}]*\})", problem.message)
+            whole = line.replace(found[1], more[1]) if more and found else line
+            return self._with_columns(whole) if whole != line else (line, str(problem))
+        except (ValueError, TypeError):  # a name stands in it, or the rows are none
+            pass
+        return line, ""
+
+    def _holder(self, value: object) -> str:
+        """Return the argument that is not given yet and takes values of the kind of this *value*."""
+        kind, held = type(value).__name__, table()["held"]
         return next((n for n in self.names if kind in held.get(n, "").split() and n not in self.given), "")
 
     def _together(self, names: Sequence[str], cures: Mapping[str, str], words: Mapping[str, str]) -> str:
         """Return the message on the arguments with these *names*, with one line that has all *cures* of this call."""
-        taken = {name: value for name, value in self.given.items() if name not in self.unknown}
         also = {n: value for n in cures if not isinstance(value := self.meant.get(n, self.named[n]), bool)}
         kept = {**also}  # by the line of this call
-        clashes = {name for name, word in words.items() if word in taken}
+        clashes = {name for name, word in words.items() if word in self.given and word not in self.unknown}
         self.named = {words.get(n, n): v for n, v in self.named.items() if n not in cures and n not in clashes}
         self.given = {**dict(zip(self.places, self.args, strict=False)), **self.named}
         self.missing = [name for name in self.missing if name not in self.given]
         line, is_changed = self._example(), bool(words)
-        said, apart, without = list[str](), list[str](), list[str]()
+        said, apart, without, told = list[str](), list[str](), list[str](), dict[str, list[str]]()
         for name in names:
+            if (cure := cures.get(name, "")) in told:
+                told[cure].append(f"{name}: likewise")
+                continue
             reason, code, *_ = [*re.split("[;,] write ", cures.get(name, ""), maxsplit=1), ""]
             merged, is_one = "", bool(code) and "; " not in code
             if is_one and name in also and _lost_in({name: also[name]}, code):
@@ -284,11 +318,14 @@ class _Call:
                 without += [] if is_idle else [repr(name)]
             is_changed |= bool(merged or word or is_idle or (self.positional_only and not code))
             is_apart = bool(code) and not merged
-            (apart if is_apart else said).append(f"{name}: {self.completed(cures[name]) if is_apart else reason}")
+            told[cure or name] = apart if is_apart else said
+            told[cure or name].append(f"{name}: {self.completed(cures[name]) if is_apart else reason}")
         is_changed &= not (without and self.missing)  # else an example would stand for what is left out
         problem = self._refusal(self.given) if is_changed else None
+        line, misfit = self._with_columns(line)
         tried = [f"{kind}({n}={source_of(n, v)})" for n, v in self.named.items() if (kind := table()["tried"].get(n))]
-        refused = self.with_cures(problem) if isinstance(problem, DefinitionError) else "".join(map(problem_in, tried))
+        misfit = misfit or "".join(map(problem_in, tried))
+        refused = self.with_cures(problem) if isinstance(problem, DefinitionError) else misfit
         left = f"without {' and '.join(without)}, " if without else ""
         whole = (str(refused) or self.checked(f"; {left}write {line}", kept)[2:]) if is_changed else ""
         lines = ["" if whole.startswith("such as") else whole, *(self.checked(each, also) for each in apart)]
@@ -326,8 +363,11 @@ class _Call:
         arguments = {each: self._word(each) if each in self.unknown else each for each in self.given if each != typed}
         known = {argument: self.given[each] for each, argument in arguments.items() if argument}
         refused = ""
+        line = line.replace("{call}", self._example()) if "{call}" in line else line
         if isinstance(self.named[typed], Mapping):  # which is what the line would make of it
             line = line.replace("{'{name}': {value}}", "{value}")
+        ends = {argument_for("every", each, ("low", "high")): value for each, value in self.named.items()} | {"": 0}
+        line = line.replace("1, 5", f"{ends['low']}, {ends['high']}") if len(ends) > 2 else line  # noqa: PLR2004 - both
         anew = {name: head for name, head in table()["anew"].items() if head in line and name in self.given}
         for each, head in anew.items():
             if head.startswith(f"{type(self.given[each]).__name__}("):
@@ -378,13 +418,15 @@ class _Call:
         if len(self.args) > len(self.places):
             return f"it takes {counted(len(self.places), 'argument')} without a name, got {len(self.args)}"
         missing = " and ".join(map(repr, self.missing))
+        if self.twice:
+            return f"{self.twice[0]!r} is given twice, by its place and by its name"
         if missing:
             return f"{missing} {'is' if len(self.missing) == 1 else 'are'} missing"
         return "these arguments do not fit" if self.parameters else "it takes no arguments"
 
     def _example(self) -> str:
         """Return a call that works: what was given, and the example of the table for what is missing."""
-        example = example_of(self.owner, f"{self.called}({', '.join(self.missing)})")
+        example = str(table()["examples"].get(self.owner, f"{self.called}({', '.join(self.missing)})"))
         awaited = "await " if example.startswith("await ") else ""
         call = ast.parse(example.partition(", or ")[0].removeprefix(awaited), mode="eval").body
         if self.missing and self.owner in table()["whole"]:
@@ -392,9 +434,9 @@ class _Call:
         rest = self.args[len(self.places) :]
         known = {name: value for name, value in self.given.items() if name in self.names or name in self.places}
         free = [name for name in self.names if name not in self.places and name not in known]
-        more = dict(zip(free, rest, strict=False))
-        if self.bare is not None and self.places and len(rest) <= len(free) and not self._refusal(known | more):
-            known |= more
+        for value in rest if self.bare is not None and self.places and not self.missing else ():
+            takes = [name for name in free if name not in known and not self._refusal({**known, name: value})]
+            known |= {name: value for name in takes[:1] if len(takes) == 1 or name == free[0]}
         names_it = isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] == self.owner
         if self.is_variadic and (self.args or known) and not set(known) < set(self.named):
             shown = [*(source_of("", each) for each in self.args), *(f"{n}={_text_of(n, v)}" for n, v in known.items())]
@@ -405,8 +447,9 @@ class _Call:
         of_example |= {each.arg: ast.unparse(each.value) for each in call.keywords if each.arg}
         if not self.missing and self._refusal(known):
             known = {}
-        ours = {name for name, value in known.items() if type(value).__module__.startswith("rubric.")}
-        values = {n: of_example.get(n, _text_of(n, v)) if n in ours else _text_of(n, v) for n, v in known.items()}
+        texts = {name: _text_of(name, value) for name, value in known.items()}
+        ours = {name for name, value in known.items() if texts[name] == variable_of(value)}
+        values = {name: of_example.get(name, text) if name in ours else text for name, text in texts.items()}
         for name, code in of_example.items():
             if not known or name in self.required or (name in self.places and self.missing):
                 values.setdefault(name, code)
@@ -474,20 +517,20 @@ def order_error(
     function: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str, Any], error: DefinitionError
 ) -> CallError | None:
     """Return the error for *args* in a wrong order, or of a wrong kind, which *error* does not tell; else None."""
-    parameters = inspect.signature(function).parameters
-    names = [*parameters]
     call = _call_of(function, args, named)
+    names = [*call.parameters]
+    if order := call.in_order(error.field):
+        return order
     cure = call.completed(call.cure_of(error)) if ", got " in error.message else ""
     if cure and cure not in error.message:
         return CallError(error.field, call.checked(_with_cure(error.message, cure), {error.field: None}))
-    if " comes first" in error.message and names[0].startswith("candidate"):
-        return None
-    for name, value in zip(names, args, strict=False):
+    is_told = " comes first" in error.message and names[0].startswith("candidate")
+    for name, value in () if is_told else zip(names, call.args, strict=False):
         kind = type(value).__name__
         meant = [each for each in names if kind in table()["held"].get(each, "").split()]
-        is_own = "judge" in meant and "JudgeLike" in str(parameters[name].annotation)  # a judge may be a writer
-        if meant and not is_own and name not in (*meant, "self", "cls"):
-            line = f"{_callee(function, args)}({', '.join(each for each in names[: len(args)] if each != 'self')})"
+        is_own = "judge" in meant and "JudgeLike" in str(call.parameters[name].annotation)  # a judge may be a writer
+        if meant and not is_own and name not in meant:
+            line = f"{call.called}({', '.join(names[: len(call.args)])})"
             return CallError(name, f"got a {kind}, which is the {meant[0]}; the order is {line}")
     return None
 
@@ -503,8 +546,8 @@ def _refuse_shape(call: _Call) -> None:
             sources = [repr(e) if type(e).__name__ == "Criterion" else source_of("", e, "client") for e in call.args]
             within = map(partial(source_of, ""), call.args[0] if "{within}" in said else ())
             parts = {"all": ", ".join(sources), "rest": ", ".join(sources[1:]), "within": ", ".join(within)}
-            parts |= {"short": min(sources, key=len), "long": max(sources, key=len)}
-            parts |= {"first": sources[0][:-1], "last": sources[-1][1:]}
+            ends = {"first": sources[0][:-1], "last": sources[-1][1:]}
+            parts |= ends | {"short": min(sources, key=len), "long": max(sources, key=len)}
             field, _, message = said.partition(": ")
             named = {name: source_of(name, value) for name, value in call.named.items()}
             raise CallError(field, call.checked(message.format(*sources, **named | parts)))

@@ -38,7 +38,7 @@ def _branch(name: str, value: object, reason: str = "") -> DecisionTree | Leaf:
         return value
     score = value.score if isinstance(value, Leaf) else plain_number(value)
     if isinstance(score, bool) or not isinstance(score, int | float):
-        raise refuse(name, value, "a DecisionTree, a Leaf or a score from 0 to 1")
+        raise refuse(name, value, "a DecisionTree, a Leaf or a score from 0 to 1 (1.0 passes, 0.0 fails)")
     if isinstance(value, Leaf) and not reason:
         return value
     return Leaf(score, reason=reason or "")

@@ -43,7 +43,7 @@ from rubric import (
 from rubric.formats import dumps_suite
 from rubric.internals.guesses import name_cure, word_cure
 from rubric.internals.lazy_names import public_names
-from rubric.trust import Labels, agreement, compare
+from rubric.trust import Labels, agreement, compare, estimate
 from tests.command_line import commands
 from tests.rows import each_row
 
@@ -70,23 +70,25 @@ def values() -> dict[str, Any]:
     return {
         **{name: getattr(import_module(home), name) for name, home in public_names().items() if "embed" not in home},
         **{name: getattr(package, name) for name in package.__all__},
-        "attrs": attrs, "SequenceMatcher": SequenceMatcher,
+        "attrs": attrs, "json": json, "pandas": pd, "SequenceMatcher": SequenceMatcher,
         "rubric": RUBRIC, "other": Rubric("other", ["Is warm"]), "house_style": Rubric("house", ["Is short"]),
         "criterion": RUBRIC[0], "criteria": [Criterion("Is warm")], "candidate": package.Candidate("We thank you."),
         "candidates": ["We thank you."], "earlier": graded[:12], "rows": [{"answer": "We thank you."}], "judge": Judge("offline"),
-        "outputs": ["We thank you."], "inputs": ["Why?"], "references": ["Thanks."], "messages": [{"role": "assistant", "content": "Thanks."}],
+        "outputs": ["We thank you."], "inputs": ["Why?"], "references": ["Thanks."], "contexts": ["Friday."], "ids": ["a"], "messages": [{"role": "assistant", "content": "Thanks."}],
         "jury": Jury("offline", 3), "panel": Panel(["offline", "offline"]), "tree": TREE, "range": ScoreRange(1, 5),
         "grades": graded, "finding": graded[0].findings[0], "summary": graded.summary(), "usage": graded[0].usage,
         "suite": suite, "report": report, "text": RUBRIC.to_yaml(),
         "labels": LABELS, "client": None, "x": 1, "case": Case("late", RUBRIC, output="No."), "row": report.rows[0], "remarks": lint(RUBRIC),
         "criterion_difference": compare(graded, graded)["pass rate"],
+        "result": graded[0], "results": [*graded], "difference": compare(graded, graded),
+        "criterion_agreement": agreement(graded, LABELS).overall,
         "frame": pd.DataFrame({"key": [0], "value": [1]}),
     }  # fmt: skip
 
 
 VALUES = values()
 FUNCTIONS = {
-    "Plan": plan("x", RUBRIC, "offline"), "Agreement": agreement(VALUES["grades"], LABELS),
+    "Plan": plan("x", RUBRIC, "offline"), "Agreement": agreement(VALUES["grades"], LABELS), "Estimate": estimate(VALUES["grades"], LABELS),
     "RubricDiff": diff(RUBRIC, RUBRIC.passing_at(0.9)), "Influences": influence(RUBRIC),
 }  # fmt: skip
 """Results of functions, which have the names of these."""
@@ -96,7 +98,8 @@ KINDS: dict[str, Any] = {
     "ScoreRange": VALUES["range"], "DecisionTree": TREE, "Result": VALUES["grades"][0], "_Finding": VALUES["finding"],
     "Question": ask("Is it?"), "Labels": LABELS, **FUNCTIONS,
     "Remarks": VALUES["remarks"], "CriterionDifference": VALUES["criterion_difference"],
-    "Matcher": package.call("search"), "Run": package.Run([package.Message("user", "Why?")]),
+    "Difference": VALUES["difference"], "CriterionAgreement": VALUES["criterion_agreement"],
+    "Grading": grade_many([], RUBRIC, "offline"), "Matcher": package.call("search"), "Run": package.Run([package.Message("user", "Why?")]),
     "Row": VALUES["row"], "Case": VALUES["suite"].cases[0],
     "Grades": VALUES["grades"], "Summary": VALUES["summary"], "Usage": VALUES["usage"],
 }  # fmt: skip
@@ -131,7 +134,7 @@ TO_READ = {
     "rubric.yaml": RUBRIC.to_yaml(),
     "suite.yaml": dumps_suite(VALUES["suite"]),
     "results.jsonl": VALUES["grades"].to_jsonl(),
-    "labels.csv": "key,value\n0,1\n",
+    "labels.csv": "key,value,id,label\n0,1,0,1\n",
     "rows.csv": "output\nWe thank you.\n",
 }
 """What lines read, made once: to make it takes longer than to run a line."""
@@ -167,7 +170,7 @@ def test_what_is_proposed_for_an_attribute_runs(kind: str, cure: str) -> None:
     given: dict[str, Any] = {"data": DATA.get(kind, RUBRIC.to_dict())}
     if kind in ("Result", "_Finding") and not cure.startswith(("write grade(", "replies are kept")):
         given["grade"] = VALUES["grades"][0]
-    if kind in FUNCTIONS and not cure.startswith("write "):
+    if kind in FUNCTIONS and not re.match("write (?!import)", cure):
         given[{"RubricDiff": "diff", "Influences": "influence"}.get(kind, kind.lower())] = FUNCTIONS[kind]
     for line in lines_of(cure):
         if line.startswith("generate("):  # it takes a writer
@@ -188,6 +191,8 @@ def test_no_attribute_that_there_is_counts_as_a_guess(kind: str) -> None:
 NOTES = [(owner, cure) for owners, cures in TABLE["notes"].items() for owner in owners.split() for cure in cures]
 EXAMPLES = TABLE["examples"]
 TYPED = {
+    "criterion": "0", "group": "'tone'", "regex": "'[0-9]+'", "contains": "'x'", "equals": "'x'", "starts_with": "'x'",
+    "output": "'out.html'", "target": "lambda case: 'Thanks.'",
     "voting": "'median'", "aggregate": "'median'",
     "n": "3", "on": "'each turn'", "system_prompt": "'Be strict.'", "prompt": "'Why?'", "index": "'text'", "api_base": "'http://localhost:8000/v1'", "base_url": "'http://localhost:8000/v1'", "messages": "[]",
     "token_limit": "50_000", "any_of": "['Friday']", "all_of": "['Friday']", "case_insensitive": "True", "temperature": "0", "threshold": "0.5", "timeout": "30", "retries": "3", "tpm": "90_000", "description": "'Be strict.'",
@@ -202,7 +207,8 @@ def test_what_is_proposed_for_an_argument_runs(owner: str, cure: str) -> None:
     section = next(cures for owners, cures in TABLE["notes"].items() if owner in owners.split() and cure in cures)
     word = section[cure].split()[0]
     value = TYPED.get(word, "[]" if word == "tool_calls" else "'text'" if "column" in word else "5")
-    for line in lines_of(cure.replace("{value}", value).replace("{name}", word)):
+    made = EXAMPLES.get(owner, "")
+    for line in lines_of(cure.replace("{value}", value).replace("{name}", word).replace("{call}", made)):
         if re.match(r"\w+=", line):
             of = {"run": "arun", "criterion": "Criterion", "adapter": "grade"}.get(owner, owner)
             example = EXAMPLES[of].split(", or ")[0].replace(", points=1", "").replace(", weight=2", "")

@@ -16,7 +16,7 @@ import rubric
 from rubric import CallError, Candidate, Criterion, DefinitionError, Judge, Rubric, RubricError, grade, grade_many
 from rubric.internals.containers import Listed
 from rubric.internals.guesses import table
-from rubric.trust import compare
+from rubric.trust import Labels, agreement, compare
 from tests.places import ROOT
 from tests.rows import each_row
 
@@ -25,9 +25,12 @@ ONE = Criterion("Is warm")
 G = grade("We thank you, politely.", R, "offline")
 GS = grade_many(["We thank you.", "No."], R, "offline").collect()
 DF = pd.DataFrame({"id": [7, 8], "output": ["a", "b"]})
+ROWS = pd.DataFrame({"id": [7, 8], "question": ["Why?", "When?"], "answer": ["a", "b"]})
+MARKS = pd.DataFrame({"id": [0, 1], "verdict": [True, False]})
 
 NAMES: dict[str, Any] = {name: getattr(rubric, name) for name in rubric.__all__} | {
-    "compare": compare, "r": R, "one": ONE, "g": G, "gs": GS, "df": DF, "re": re, "rubric": rubric,
+    "compare": compare, "agreement": agreement, "Labels": Labels, "rows": ROWS, "marks": MARKS,
+    "marked": Labels({0: True, 1: False}), "r": R, "one": ONE, "g": G, "gs": GS, "df": DF, "re": re, "rubric": rubric,
 }  # fmt: skip
 
 
@@ -257,6 +260,80 @@ SAYS = [
     ("gs.summary().criteria['polite']", "write summary['polite']"),
     ("compare(gs, gs).criteria['polite']", "write difference['polite']"),
     ("Suite('x', [Case('one', r)]).cases['one']", "write suite['one']"),
+    # a column is named with all others that the rows need, or told to be none
+    ("grade_many(rows, r, 'offline', column='answer')", "columns={'output': 'answer', 'input': 'question'})"),
+    (
+        "grade_many(rows, r, 'offline', text_column='answer', id_col='id')",
+        "columns={'output': 'answer', 'input': 'question', 'key': 'id'})",
+    ),
+    ("grade_many(rows, r, 'offline', output='answer')", "columns={'output': 'answer', 'input': 'question'})"),
+    ("grade_many(rows, r, 'offline', text_column='answr')", "there is no column 'answr'; did you mean 'answer'?"),
+    ("grade_many(['x'], r, 'offline', column='answer')", "there are no rows with columns here"),
+    ("grade_many(['x'], r, 'offline', reference='a')", "[{'output': each, 'reference': 'a'} for each in candidates]"),
+    (
+        "Labels.from_pandas(marks, label='verdict')",
+        "Labels.from_pandas(frame, columns={'value': 'verdict', 'key': 'id'})",
+    ),
+    ("Labels.from_pandas(marks, id_col='id')", "columns={'key': 'id', 'value': 'verdict'})"),
+    ("Labels.from_pandas(marks, label_col='verdit')", "there is no column 'verdit'; did you mean 'verdict'?"),
+    # an argument that is given twice is another one; two options with one cure are told it once
+    ("agreement(marked, grades=gs)", "write agreement(grades=grades, others=labels)"),
+    ("Criterion('polite', text='Is polite')", "write Criterion('Is polite', id='polite')"),
+    ("Criterion('a', min=1, max=5)", "min: a scale is two numbers; max: likewise; write Criterion('a', levels=(1, 5))"),
+    ("grade('x', r, 'offline', include_reason=True, show_reason=True)", "write print(grade('x', rubric, 'offline'))"),
+    # values of runs have their words
+    ("Message(role='user', text='hi')", "Write Message(role='user', content='hi')"),
+    ("ToolCall('a', args={'q': 1}, output='x', id='1')", "write ToolCall('a', arguments={'q': 1}, result='x')"),
+    ("Candidate(run=[{'role': 'user', 'content': 'a'}])", "write Candidate(messages=messages)"),
+    ("Run([{'role': 'user', 'content': 'a'}])", "write from rubric.runs import read; read(messages)"),
+    # a word for one option as the value of another
+    ("Criterion('a', type='gate')", "write required=True"),
+    ("Criterion('a', kind='negative')", "write polarity='guard'"),
+    ("Contains('a', negate=True)", "write rubric.checks(Contains('a'), polarity='guard')"),
+    ("r.checks(Contains('a'), negate=True)", "write rubric.checks(Contains('a'), polarity='guard')"),
+    ("Jury(['a', 'b'], vote='majority')", "write Panel(['a', 'b'], aggregate='majority')"),
+    ("Judge('m', temp=0)", "Write Judge('m', temperature=0)"),
+    ("Judge('m', n_retry_attempts=2)", "Write Judge('m', retries=2)"),
+    ("Rubric('x', ['a'], desc='b')", "write Rubric('x', ['a'], guidelines='b')"),
+    ("gs.filter(passed=False)", "write grades.filter(lambda g: g.passed == False)"),
+    ("compare(gs, gs, metric='score')", "leave it out; write compare(grades, earlier)"),
+    ("agreement(gs, marked, criterion='polite')", "write agreement(grades, labels)['polite']"),
+    ("grade_many(['x'], r, 'offline').results", "grade_many(...).collect().results"),
+    ("g.model_dump_json()", "write import json; json.dumps(grade.to_dict())"),
+    ("g[0].verdict", "grade.contributions[finding.id] == 1"),
+    ("rubric.WordCount", "len(c.output.split()) <= 100"),
+    ("ask('q').yes(1).otherwise(0)", "write ask('Is it polite?').yes(1.0).no(0.0)"),
+    ("ask('q', if_true=1, if_false=0)", "write ask('q').yes(1).no(0)"),
+    ("ask('q').yes('pass')", "a score from 0 to 1 (1.0 passes, 0.0 fails), got 'pass'"),
+    # arguments in another order are told the one in which each is taken
+    ("r.decides(ask('q').yes(1).no(0), 'a')", "write rubric.decides('a', decision_tree)"),
+    ("Jury(3, 'offline')", "write Jury('offline', 3)"),
+    ("Rubric(['a'], 'b')", "write Rubric('b', ['a'])"),
+    ("ScoreRange(5, 1)", "write ScoreRange(1, 5)"),
+    ("r.rates(1, 5, 'Is clear')", "write rubric.rates('Is clear', 1, 5)"),
+    ("r.chooses({'x': 0, 'y': 1}, 'a')", "write rubric.chooses('a', {'x': 0, 'y': 1})"),
+    ("r.checks('a', Contains('#'))", "write rubric.checks(Contains('#'), 'a')"),
+    ("Case(r, 'one')", "write Case('one', rubric)"),
+    (
+        "rubric.compare_runs",
+        "the new run comes first; write from rubric.trust import compare; compare(grades, earlier)",
+    ),
+    # both ends of a scale are those that were typed, and what has one place is put there
+    ("r.scores('a', min=0, max=10)", "write rubric.rates('a', 0, 10)"),
+    ("Criterion('a', low=2, high=7)", "write Criterion('a', levels=(2, 7))"),
+    ("r.expects('a', 2)", "write rubric.expects('a', weight=2)"),
+    ("r.rates('a', 1, 5, labels=['x', 'y'])", "such as rubric.rates('a', {1: 'unclear', 5: 'clear'})"),
+    ("r.checks(contains='x')", "write rubric.checks(Contains('x'))"),
+    ("gs.sort(key='score')", "Write grades.sort('score')"),
+    ("compare(baseline=gs, candidate=gs)", "baseline: compare() has no such option; did you mean 'old'?"),
+    (
+        "grade_many(rows, r, 'offline', columns={'answer': 'output', 'question': 'input'})",
+        "columns={'output': 'answer', 'input': 'question'}",
+    ),
+    ("g.weight", "grade.rubric.weights"),
+    ("gs.by_criterion", "{c.id: c.mean for c in grades.summary()}"),
+    ("Suite('s', tests=[Case('one', r)])", "did you mean 'cases'?"),
+    ("Judge('m', chain_of_thought=True)", "write Judge('m', reasoning='before')"),
     # of many names, the nearest come first
     ("r.penalise_if", "write rubric.penalizes('...', points=1)"),
     ("r.degeneracy_of", "it has degenerate, "),
