@@ -54,8 +54,8 @@ def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
         case checks.Unsupported() if check == checks.NOTHING:
             return _as_unjudged(criterion, "unsupported", "nothing is asserted, so there is nothing to grade by")
         case checks.Unsupported():
-            cure = f"; {check.cure}" if check.cure else ""
-            return _as_unjudged(criterion, "unsupported", f"{check.type} is not supported{cure}")
+            lack = check.type if " with a fault: " in check.type else f"{check.type} is not supported"
+            return _as_unjudged(criterion, "unsupported", f"{lack}; {check.cure}" if check.cure else lack)
         case checks.Similar():
             return _as_unjudged(criterion, "unsupported", f"{check}: only a criterion itself can ask for embeddings")
         case checks.Script():

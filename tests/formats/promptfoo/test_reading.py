@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -983,6 +984,24 @@ tests: [{vars: {question: a}}, {vars: {question: b}}]
     told = [str(warning) for warning in suite.warnings]
     assert sum("assertion type 'moderation' is not supported" in line for line in told) == 1
     assert sum("there is no variable 'mistyped'" in line for line in told) == 1
+
+
+@pytest.mark.parametrize(
+    ("test", "said"),
+    [
+        (
+            "assert: [{type: contains-all, value: []}]",
+            r"contains-all with a fault: expected a list .*, got \[\]; mend it",
+        ),
+        ("assert: [{type: contains, value: x}], type: contains", ".*another's place .*; move the key, or take it out"),
+    ],
+)
+def test_an_ungraded_case_says_what_to_mend(test: str, said: str) -> None:
+    """A value or a place that is wrong is not called a type that the library lacks."""
+    good = "assert: [{type: contains, value: Hi}]"
+    suite = loads_suite(f"prompts: [Hi]\nproviders: [echo]\ntests: [{{{test}}}, {{{good}}}]\n", "promptfoo")
+    row, _ = suite.run("offline", target=lambda case: case.input)
+    assert any(re.fullmatch(f"unsupported: {said}", entry.reason) for entry in row.entries), row.entries
 
 
 @pytest.mark.parametrize("kind", ["not_contains", "notContains", "NOT-contains", "not-contain"])
