@@ -117,7 +117,7 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_finish() -> None:
     """Let the garbage collector run seldom, and not over what all tests have in common."""
     spare_the_collector()
-    gc.set_threshold(20_000, 20, 20)
+    gc.set_threshold(100_000, 50, 50)
 
 
 def pytest_runtest_teardown() -> None:

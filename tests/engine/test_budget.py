@@ -121,7 +121,7 @@ def test_no_run_spends_more_than_its_budget(seed: int, tells: bool, in_flight: i
 
 
 @each_row("in_flight", [1, 8, 256])
-@each_row("seed", range(20))
+@each_row("seed", range(rounds(20)))
 def test_a_model_without_a_price_is_never_asked_on_a_budget(seed: int, in_flight: int) -> None:
     """It is refused at the start; and wherever it turns up later, unsent."""
     vendor, budget = Vendor(random.Random(seed)), Budget(cost=1.0)

@@ -15,6 +15,7 @@ from attrs import evolve
 from rubric import Criterion, DefinitionError, Message, Rubric, ToolCall, call, said, state
 from rubric.values.run_rules import Matcher, RunRule, RunRules
 from rubric.values.runs import Event, Run, State, SubRun
+from tests.examples import rounds
 from tests.rows import each_row
 from tests.run_rules import cut_short_differs, differs, oracle, random_rule, random_run
 
@@ -96,7 +97,7 @@ def test_a_rule_is_a_value(name: str) -> None:
 def test_verdicts_are_those_of_the_literal_quantifiers() -> None:
     """On random runs and rules of every kind and scope; `python -m tests.run_rules` takes a million of them."""
     rnd = Random(25)
-    assert [why for _ in range(4_000) if (why := differs(random_rule(rnd), random_run(rnd)))] == []
+    assert [why for _ in range(rounds(4_000)) if (why := differs(random_rule(rnd), random_run(rnd)))] == []
 
 
 NEXT: list[Event] = [do("a", x=0), do("b", x=0), do("c"), do("a", x=1), do("b", x=1), user("yes")]
@@ -117,7 +118,7 @@ CUT = [
 def test_a_run_that_is_cut_short_is_decided_only_if_all_its_ends_agree(rule: RunRule) -> None:
     """Each verdict is that of every way in which the run may go on; where it is unknown, two ways differ."""
     rnd = Random(3)
-    for _ in range(12):
+    for _ in range(rounds(12)):
         run = random_run(rnd, NEXT, 4, 0)
         assert not cut_short_differs(rule, run, NEXT, 3, exact=True)
 
