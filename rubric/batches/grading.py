@@ -123,6 +123,7 @@ def grade_in_batches(*args: Any, **named: Any) -> Any:
     return agrade_in_batches(*args, **named)
 
 
+@guided
 async def acancel_batches(path: str | os.PathLike[str], judge: JudgeLike | None = None) -> int:
     """Cancel batches like `cancel_batches`, on the running event loop."""
     known = BatchList.read(fields.as_path("path", path))

@@ -14,7 +14,7 @@ import attrs
 
 from rubric.errors import DefinitionError
 
-_ARGUMENT = "call"  # stands for the call of an argument that is proposed alone
+_ARGUMENT = "argument"  # stands for the call of an argument that is proposed alone
 _VARIABLES = {"rubric", "judge", "grade", "grades", "suite", "candidate", "criterion", "labels"}
 _VERBS = {f"rubric.{verb}" for verb in ("passing_at", "expects", "requires", "scores", "rates", "chooses", "penalizes")}
 _MADE = _VERBS | {

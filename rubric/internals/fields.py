@@ -258,10 +258,9 @@ def identifier(_: Any, attribute: Attribute[Any], value: object) -> None:
 
 def as_map(field: str, value: object) -> FrozenMap:
     """Return *value*, a mapping, as one that does not change; all else is refused."""
-    if type(value) is FrozenMap:
-        return value
-    if type(value) is dict or isinstance(value, Mapping):
-        return FrozenMap(value)
+    found = frozen(value)  # type: ignore[arg-type]
+    if type(found) is FrozenMap:
+        return found
     raise refuse(field, value, "a mapping")
 
 
@@ -274,9 +273,8 @@ def as_settings(field: str, value: object, *, hidden: bool = False) -> FrozenMap
 
 def frozen(value: Mapping[str, Any]) -> FrozenMap:
     """Return *value*, a mapping, as one that does not change; all else as it is, for `mapping` to refuse."""
-    if type(value) is FrozenMap:
-        return value
-    return FrozenMap(value) if type(value) is dict or isinstance(value, Mapping) else value
+    is_made = type(value) is FrozenMap or not (type(value) is dict or isinstance(value, Mapping))
+    return value if is_made else FrozenMap(value)  # type: ignore[return-value]
 
 
 def mapping(_: Any, attribute: Attribute[Any], value: object) -> None:

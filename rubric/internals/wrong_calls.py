@@ -42,7 +42,7 @@ from rubric.internals.secrets import is_secret
 from rubric.internals.text import counted
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
-_ONE_TEXT = frozenset({"context", "input", "reference", "output"})
+_ONE_TEXT = frozenset({"context", "input", "reference", "output", "guidelines"})
 _LONGEST, _MOST_ORDERS = 300, 24  # of a value that is written anew, and of arguments in another order
 _OWN = frozenset({"text", "name", "tree", "criteria", "id"})
 
@@ -180,9 +180,8 @@ class _Call:
         if field not in self.given and (quoted := re.search("got '([^']*)'$", error.message)):  # it is within one
             given, head = quoted[1], ""
             cure = value_cure(given, error.message)
-        is_text = error.message.startswith("expected text")
         cure = cure or self._wrong(field, given)
-        joined = _text_of(field, given, is_text=is_text) if isinstance(given, list | tuple) else ""
+        joined = _text_of(field, given) if isinstance(given, list | tuple) else ""
         cure = cure or (f"; write {field}={joined}" if ".join(" in joined else "")
         form = table()["forms"].get(field if field in self.names else head, "") if is_of_form else ""
         if form.startswith(f"{head}=") and is_place:
@@ -501,7 +500,7 @@ def _with_cure(message: str, cure: str) -> str:
     return f"{message.partition(before)[0] if ' write ' in cure else message}{cure}"
 
 
-def _text_of(name: str, value: object, *, is_text: bool = False) -> str:
+def _text_of(name: str, value: object) -> str:
     """Return *value* as `source_of` does; documents for a field that is one text are joined."""
     if name == "columns" and isinstance(value, Mapping):  # by the fields of a candidate, whatever they are called
         known = attrs.fields_dict(import_module("rubric").Candidate)
@@ -510,7 +509,7 @@ def _text_of(name: str, value: object, *, is_text: bool = False) -> str:
     are_texts = isinstance(value, list | tuple) and bool(value) and all(isinstance(each, str) for each in value)
     if (made := table()["made"].get(name)) and (are_texts if name == "rubric" else isinstance(value, int | float)):
         return str(made).replace("{value}", source)
-    return f"'\\n\\n'.join({source})" if are_texts and (is_text or name in _ONE_TEXT) else source
+    return f"'\\n\\n'.join({source})" if are_texts and name in _ONE_TEXT else source
 
 
 def order_error(

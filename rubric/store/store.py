@@ -31,7 +31,7 @@ from attrs import define, evolve
 
 from rubric.errors import DefinitionError, ModelError, StoreError
 from rubric.internals.fields import as_path, refuse
-from rubric.internals.guided import guided_init
+from rubric.internals.guided import Guided, guided_init
 from rubric.store.cache_key import Request, request_of
 from rubric.store.database import (
     Busy,
@@ -402,7 +402,7 @@ _orphans: list[OpenFile] = []
 
 
 @guided_init
-class Store:
+class Store(Guided):
     """
     A file of replies: cached replies are reused, and only missing ones are requested.
 

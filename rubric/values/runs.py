@@ -113,6 +113,8 @@ class Message(Shown):
     metadata: FrozenMap = _metadata
 
     def __attrs_post_init__(self) -> None:
+        if meant := {"human": "user", "ai": "assistant"}.get(self.role):
+            raise DefinitionError("role", f"a run has the role {meant!r}, got {self.role!r}; write role={meant!r}")
         if self.reference and self.role != "assistant":
             message = f"only an answer of the assistant has a reference, and this message is of the role {self.role!r}"
             raise DefinitionError("reference", message)

@@ -70,7 +70,7 @@ def values() -> dict[str, Any]:
     return {
         **{name: getattr(import_module(home), name) for name, home in public_names().items() if "embed" not in home},
         **{name: getattr(package, name) for name in package.__all__},
-        "attrs": attrs, "json": json, "pandas": pd, "SequenceMatcher": SequenceMatcher,
+        "attrs": attrs, "json": json, "pandas": pd, "Path": Path, "SequenceMatcher": SequenceMatcher,
         "rubric": RUBRIC, "other": Rubric("other", ["Is warm"]), "house_style": Rubric("house", ["Is short"]),
         "criterion": RUBRIC[0], "criteria": [Criterion("Is warm")], "candidate": package.Candidate("We thank you."),
         "candidates": ["We thank you."], "earlier": graded[:12], "rows": [{"answer": "We thank you."}], "judge": Judge("offline"),
@@ -99,7 +99,7 @@ KINDS: dict[str, Any] = {
     "Question": ask("Is it?"), "Labels": LABELS, **FUNCTIONS,
     "Remarks": VALUES["remarks"], "CriterionDifference": VALUES["criterion_difference"],
     "Difference": VALUES["difference"], "CriterionAgreement": VALUES["criterion_agreement"],
-    "Grading": grade_many([], RUBRIC, "offline"), "Matcher": package.call("search"), "Run": package.Run([package.Message("user", "Why?")]),
+    "Grading": grade_many([], RUBRIC, "offline"), "Store": package.Store, "Matcher": package.call("search"), "Run": package.Run([package.Message("user", "Why?")]),
     "Row": VALUES["row"], "Case": VALUES["suite"].cases[0],
     "Grades": VALUES["grades"], "Summary": VALUES["summary"], "Usage": VALUES["usage"],
 }  # fmt: skip
@@ -136,6 +136,7 @@ TO_READ = {
     "results.jsonl": VALUES["grades"].to_jsonl(),
     "labels.csv": "key,value,id,label\n0,1,0,1\n",
     "rows.csv": "output\nWe thank you.\n",
+    "reply.txt": "We thank you.",
 }
 """What lines read, made once: to make it takes longer than to run a line."""
 
@@ -168,6 +169,8 @@ def test_what_is_proposed_for_an_attribute_runs(kind: str, cure: str) -> None:
     """Each expression gives a value for an object of the class."""
     enter_folder()
     given: dict[str, Any] = {"data": DATA.get(kind, RUBRIC.to_dict())}
+    if kind == "Store":
+        package.Store("replies.db").close()
     if kind in ("Result", "_Finding") and not cure.startswith(("write grade(", "replies are kept")):
         given["grade"] = VALUES["grades"][0]
     if kind in FUNCTIONS and not re.match("write (?!import)", cure):

@@ -334,6 +334,16 @@ SAYS = [
     ("gs.by_criterion", "{c.id: c.mean for c in grades.summary()}"),
     ("Suite('s', tests=[Case('one', r)])", "did you mean 'cases'?"),
     ("Judge('m', chain_of_thought=True)", "write Judge('m', reasoning='before')"),
+    # two options that no table has a line for, and the words of runs and rules
+    ("Store.stats", "write from rubric.store import stats; stats('replies.db')"),
+    ("Message('human', 'a')", "a run has the role 'user', got 'human'; write role='user'"),
+    ("Calls('a', times=2)", "write Rubric('run').checks(call('a').at_least(2))"),
+    ("Calls(['a', 'b'])", "such as Rubric('run').checks(Calls('find')).checks(Calls('answer'))"),
+    ("said('user', contains='x')", "Write said('user', matches='x')"),
+    ("DecisionTree('q', {'yes': 1, 'no': 0})", "write DecisionTree('q', **{'yes': 1, 'no': 0})"),
+    ("dumps(r, 'json')", "write dumps(rubric, format='json')"),
+    ("Budget(max_tokens=5)", "Write Budget(tokens=5)"),
+    ("rubric.LengthCheck", "len(c.output) <= 500"),
     # of many names, the nearest come first
     ("r.penalise_if", "write rubric.penalizes('...', points=1)"),
     ("r.degeneracy_of", "it has degenerate, "),
