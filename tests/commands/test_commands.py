@@ -501,11 +501,12 @@ def test_what_a_file_includes_may_be_in_a_wider_folder(tmp_path: Path) -> None:
 def test_an_interrupted_run_tells_what_is_known(tmp_path: Path) -> None:
     """The cases that were finished keep their results; the others are ungraded."""
     file, out = tmp_path / "s.yaml", tmp_path / "r.json"
-    file.write_text("suite: s\nrubric: Hello\ncases: [{id: a, output: Hello}, {id: b, input: Hi}]\n")
+    checked = "{id: a, output: Hello, rubric: [{text: Says hello, check: {contains: Hello}}]}"
+    file.write_text(f"suite: s\ncases: [{checked}, {{id: b, output: Hi, rubric: Is polite}}]\n")
     with Server() as server:
         endpoint = server.at("hang")
         environ = {**os.environ, "OPENAI_API_KEY": "k", "OPENAI_BASE_URL": endpoint.openai}
-        command = [*COMMAND, "grade", str(file), "-j", "offline", "--target", "openai/x"]
+        command = [*COMMAND, "grade", str(file), "-j", "openai/gpt-4o-mini"]
         process = subprocess.Popen(
             [*command, "--out", str(out)], cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )

@@ -69,7 +69,7 @@ def test_export_does_not_write_over_the_store(file: Path) -> None:
     before = file.read_bytes()
     result = command("export", file, "--out", file)
     assert result.exit_code == 2
-    assert "the store itself" in result.output
+    assert "this file is read; name another one" in result.output
     assert file.read_bytes() == before
 
 
