@@ -22,6 +22,7 @@ RUBRICS = {
 FILES = {
     **RUBRICS,
     "reply.txt": "Thank you.\n",
+    "other.txt": "No.\n",
     "rows.jsonl": '{"output": "Thank you.", "key": "a"}\n{"output": "No.", "key": "b"}\n',
     "pairs.jsonl": '{"a": "Thank you.", "b": "No."}\n',
     "replies.csv": "question,answer,topic\nWhere?,Thank you.,a\nWhen?,No.,b\n",
@@ -38,6 +39,7 @@ FILES["results.jsonl"] = (
     .collect()
     .to_jsonl()
 )
+FILES["before.jsonl"] = FILES["results.jsonl"]
 _OF_ARGUMENTS = {
     "results": "results.jsonl", "new": "results.jsonl", "old": "results.jsonl", "others": "labels.csv",
     "labels": "labels.csv", "rubric": "polite.yaml", "file": "polite.yaml", "before": "polite.yaml",
@@ -154,6 +156,7 @@ def lost_in(said: str, typed: list[str]) -> list[str]:
     told = {
         *re.findall(r"no such option (-[\w-]+)", said),
         *re.findall(r"no such command '([^']*)'", said),
+        *re.findall(r"(\S+): there is no such file; did you mean", said),
         *re.findall(r"(--\w+) \S+ is not a format", said),
     }
     told |= {part for each in re.findall(r"without ([^;]*?), [Ww]rite", said) for part in shlex.split(each)}

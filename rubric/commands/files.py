@@ -11,18 +11,18 @@ from typing import Any, Literal
 import click
 from attrs import asdict, define, field
 
-from rubric import LoadError, Rubric, Suite, load, load_suite, loads_suite
+from rubric import DefinitionError, LoadError, Rubric, Suite, load, load_suite, loads_suite
 from rubric import convert as convert_suite
 from rubric import diff as rubric_diff
 from rubric.commands import options, output
 from rubric.commands.trust import from_extra
 from rubric.commands.wrong_lines import WrongLineError, columns_of, holds_results, in_options
-from rubric.embed import NOTHING, counted, shorten
+from rubric.embed import NOTHING, counted, fields, shorten
 from rubric.errors import Problem
 from rubric.formats import Converted
 from rubric.formats import schema as json_schema
 from rubric.formats.projects import is_rubric, project_of
-from rubric.formats.registry import find_format, written_names
+from rubric.formats.registry import written_names
 from rubric.suites.missing_judges import unsupported_graders
 
 SUFFIXES = (".yaml", ".yml", ".json", ".jsonl", ".csv")
@@ -44,8 +44,6 @@ class Checked:
     file: str
     format: str = ""
     cases: int = 0
-    rubrics: int = 0
-    criteria: int = 0
     problems: list[Problem] = field(factory=list)
     warnings: list[Problem] = field(factory=list)
     ungradable: int = 0
@@ -114,7 +112,9 @@ def _check_written(name: str) -> None:
         out = name if is_file else f"converted.{name}"
         said = f"--to {name} is not a format; the file to write, which is JSON or YAML by its ending, has an option"
         raise WrongLineError(said, {"form": (), "out": ("--out", out)})
-    find_format(name)
+    if name not in written_names():
+        tables = "; a table of results is made in Python: grades.to_csv(path)" if name in ("csv", "tsv", "xlsx") else ""
+        raise DefinitionError("to", f"unknown format {name!r}{fields.suggest(name, written_names())}{tables}")
 
 
 @click.command(cls=output.Command)
@@ -124,9 +124,7 @@ def _check_written(name: str) -> None:
 )
 @click.option("--out", type=click.Path(), metavar="FILE", help="Write here, not to standard output.")
 @options.FROM
-def convert(
-    file: str, *, form: str, out: str | None, source: str | None, names: Sequence[str], base: str | None
-) -> None:
+def convert(file: str, *, form: str, out: str | None, source: str | None, names: Sequence[str], base: Any) -> None:
     """
     Write a suite in another format.
 
@@ -235,14 +233,12 @@ def _check(file: str, source: str | None, names: Sequence[str], base: str | None
     try:
         if source is None and is_rubric(file):
             rubric = load(file, base=base)
-            checked = Checked(file, "rubric", 0, 1 + len(_nested_rubrics(rubric)), len(rubric.judged))
+            checked = Checked(file, "rubric")
             checked.count([rubric])
             nothing = () if rubric.judged else ("criteria", "there is nothing to grade by; write one")
         else:
             suite = load_suite(file, source, base=base, environ=options.read_environment(names))
-            rubrics = [inner for case in suite for inner in (case.rubric, *_nested_rubrics(case.rubric))]
-            criteria = sum(len(rubric.judged) for rubric in rubrics)
-            checked = Checked(file, suite.format, len(suite), len(rubrics), criteria, warnings=list(suite.warnings))
+            checked = Checked(file, suite.format, len(suite), warnings=list(suite.warnings))
             checked.count(case.rubric for case in suite)
             root = project_of(Path(file)) if base is None else Path(base)
             checked.base = "" if os.path.abspath(root) == os.path.abspath(Path(file).parent) else str(root)  # noqa: PTH100
@@ -252,8 +248,3 @@ def _check(file: str, source: str | None, names: Sequence[str], base: str | None
     if nothing:
         checked.problems.append(Problem(file, 1, 1, *nothing))
     return checked
-
-
-def _nested_rubrics(rubric: Rubric) -> list[Rubric]:
-    inner = [criterion.answer for criterion in rubric.criteria if isinstance(criterion.answer, Rubric)]
-    return [*inner, *(deeper for child in inner for deeper in _nested_rubrics(child))]

@@ -15,13 +15,12 @@ from rubric import Anchor, DefinitionError, ModelError, dump, dumps
 from rubric.commands import options, output
 from rubric.commands.options import A_COUNT, PATH, TEXT
 from rubric.commands.running import describe_plan
-from rubric.driving import Failure
 from rubric.embed import Options, counted, run, shorten
 from rubric.quality import Generation
 from rubric.quality.drafting import FEWEST, MOST_OF_PAIRS, Material, plan_answers, plan_drafts
 from rubric.quality.generating import collect, generate_all, generate_from
 from rubric.quality.material import Gathered, gather
-from rubric.quality.suite_drafts import Sheet, Slot, sheet
+from rubric.quality.suite_drafts import Sheet, sheet
 from rubric.suites.suite import fits
 
 FAILED = 1
@@ -57,11 +56,6 @@ class Generating:
             output.print_line(f"{what}: {describe_plan(planned)}{more}", problem=not self.plan)
             options.check_prices([planned])
         return self.plan
-
-    def generate(self, slots: Sequence[Slot]) -> dict[str, Generation | Failure]:
-        """Return what is generated for each case, with a progress bar on a terminal."""
-        with output.progress(len(slots), "drafts", quiet=self.quiet) as advance:
-            return run(generate_all(slots, self.writer or self.judge, self.options, advance))
 
 
 @click.command(cls=output.Command)
@@ -109,10 +103,9 @@ def generate(files: Sequence[str], out: Path | None, form: str, **given: Any) ->
     Exit codes: 0 all was drafted, 1 the rubric ranks held-out pairs no better than chance, 2 a draft failed or the
     input is wrong, 130 interrupted.
     """
-    files = files[1:] if files[:1] == (WORD,) and not Path(WORD).exists() else files
+    files = files[1:] if files[:1] in ((WORD,), ("rubric",)) and not Path(files[0]).exists() else files
     generating = Generating(**{each.name: given[each.name] for each in fields(Generating)})
-    if out is not None:
-        options.refuse_folder(out)
+    options.refuse_folder(out)
     try:
         if files:
             options.refuse_given(_OF_ONE, "is for one rubric; the cases of a suite have their own")
@@ -177,18 +170,15 @@ def _for_suites(files: Sequence[str], out: Path | None, given: dict[str, Any], g
         raise click.UsageError(f"--out {out} is for one file, and {len(files)} are given; give one, or leave it out")
     reading = {"base": given["base"], "environ": options.read_environment(given["names"])}
     sheets = [sheet(file, given["source"], **reading) for file in files]
-    wanted = [_select(one, given["patterns"]) for one in sheets]
-    if given["patterns"] and not any(one.slots for one in wanted):
-        patterns = ", ".join(map(repr, given["patterns"]))
+    patterns = given["patterns"]
+    slots = [[slot for slot in one.slots if not patterns or fits(patterns, slot.id, slot.tags)] for one in sheets]
+    wanted = [evolve(one, slots=tuple(some)) for one, some in zip(sheets, slots, strict=True)]
+    if patterns and not any(slots):
+        patterns = ", ".join(map(repr, patterns))
         raise DefinitionError("--filter", f"no case without criteria fits {patterns}")
     drafted = [_draft_into(one, out, generating, reading) for one in wanted]
     if not all(drafted):
         sys.exit(output.REFUSED)
-
-
-def _select(sheet: Sheet, patterns: Sequence[str]) -> Sheet:
-    slots = [slot for slot in sheet.slots if not patterns or fits(patterns, slot.id, slot.tags)]
-    return evolve(sheet, slots=tuple(slots))
 
 
 def _draft_into(one: Sheet, out: Path | None, generating: Generating, reading: dict[str, Any]) -> bool:
@@ -200,7 +190,9 @@ def _draft_into(one: Sheet, out: Path | None, generating: Generating, reading: d
         return True
     if generating.print_plan((slot.material for slot in one.slots), f"{one.path}: {counted(len(one.slots), 'case')}"):
         return True
-    made = collect(generating.generate(one.slots), one.kept, None, one)
+    with output.progress(len(one.slots), "drafts", quiet=generating.quiet) as advance:
+        drafts = run(generate_all(one.slots, generating.writer or generating.judge, generating.options, advance))
+    made = collect(drafts, one.kept, None, one)
     if made.rubrics:
         made.save(out, **reading)
     kept = f", {counted(len(one.kept), 'case')} kept as they are" if one.kept else ""

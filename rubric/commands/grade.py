@@ -82,11 +82,10 @@ class Inputs:
             return False
         of_suites = SUITES_ONLY | {"target", "hosts", "outputs", "servers", "names", "unsupported"}
         refuse_given({"verbose"}, "is for suites; one candidate is printed whole, so leave it out")
-        are_many = len(files) > 1 and holds_many(Path(files[1]))
-        here = "another command grades many candidates" if are_many else "here is one rubric and one candidate"
-        printed = "the result of one candidate is printed: --format json > result.json"
-        refuse_given({"outs"}, f"is for suites; {here if are_many else printed}")
-        refuse_given(of_suites, f"is for suites; {here}")
+        if len(files) == 1 or not holds_many(Path(files[1])):
+            refuse_given({"outs"}, "is for suites; the result of one candidate is printed: --format json > result.json")
+            refuse_given(of_suites, "is for suites; here is one rubric and one candidate")
+        refuse_given({*of_suites, "outs"}, "is for suites")
         return True
 
     def rubric(self, file: str) -> Rubric:
@@ -136,16 +135,17 @@ class Inputs:
         """Return the candidate whose text, or whose run, is in *file*; without one, a stand-in."""
         as_text = f"as one text, give it at standard input: - < {shlex.quote(file or '')}"
         if file is not None and holds_many(Path(file)):
-            cure = "" if Path(file).is_dir() else f"{as_text}; "
-            raise click.UsageError(f"{file} holds many candidates; {cure}another command grades each")
+            raise click.UsageError(f"{file} holds many candidates{'' if Path(file).is_dir() else f'; {as_text}'}")
         if file is not None and is_run(file):
             about = {"input": options.read_stream(self.question), "reference": options.read_stream(self.reference)}
             return one_candidate(Path(file), **about)
         if file is not None and file != "-" and not Path(file).exists():
             said = f"{file}: there is no such file"
             if Path(file).suffix and " " not in file:
-                near = fields.nearest(file, [str(each) for each in Path(file).parent.glob("*") if each.is_file()])
-                raise WrongLineError(f"{said}{fields.suggest(file, near)}", {"ARGUMENTS": [rubric, *near] * bool(near)})
+                near = sorted(map(str, Path(file).parent.glob(Path(file).name)))
+                near = near or [*filter(None, [fields.misspelt(file, map(str, Path(file).parent.glob("*")))])]
+                change = {"ARGUMENTS": [rubric, *near] * bool(near), "COMMAND": ["grade-many"] * (len(near) > 1)}
+                raise WrongLineError(f"{said}{fields.suggest(file, near)}", change)
             raise WrongLineError(f"{said}; a text is piped", {"ARGUMENTS": [rubric, "-"], "TEXT": [file]})
         output: IO[str] | None = None if file is None else options.TEXT.convert(file, None, click.get_current_context())
         piped = [stream for stream in (output, self.question, self.reference) if stream is sys.stdin]
@@ -257,8 +257,8 @@ def grade(files: Sequence[str], **given: Any) -> None:
     if inputs.is_for_candidate(files):
         rubric = inputs.rubric(files[0])
         if len(files) == 1:
-            message = f"{files[0]} is a rubric; name the file of the candidate too, or a --target that answers"
-            raise click.UsageError(message)
+            message = f"{files[0]} is a rubric; name a --target that answers, or the file of the candidate: - is piped"
+            raise WrongLineError(message, {"ARGUMENTS": [files[0], "-"]})
         candidate = inputs.candidate(files[1], files[0])
         concurrency = {name: given[name] for name in ("concurrency",) if given[name] is not None}
         try:

@@ -41,10 +41,7 @@ _NAMED = 10
 
 
 def _as_shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard | None:
-    try:
-        return None if text is None else Shard.parse(text)
-    except DefinitionError as error:
-        raise click.BadParameter(error.message) from error
+    return None if text is None else Shard.parse(text)
 
 
 _PAGES = (".html", ".htm")
@@ -244,7 +241,12 @@ class Inputs:
 @click.option(
     "--concurrency", type=options.A_COUNT, default=CONCURRENCY, metavar="N", help="Keep N requests in flight."
 )
-@click.option("--shard", callback=_as_shard, metavar="I/N", help="Grade the I-th of N parts of the candidates.")
+@click.option(
+    "--shard",
+    callback=_as_shard,
+    metavar="I/N",
+    help="Grade the I-th of N parts of the candidates.",
+)
 @options.COLUMN
 @options.MIN_PASS_RATE
 @options.FORMAT
@@ -325,7 +327,7 @@ def _without_usage(data: Any) -> Any:
 
 
 @click.command(cls=Command)
-@click.argument("parts", nargs=-1, required=True, metavar="RESULTS...", type=options.PATH)
+@click.argument("parts", nargs=-1, required=True, metavar="RESULTS...", type=options.FILE)
 @click.option("--out", required=True, type=options.PATH, metavar="FILE", help="Write all results here.")
 @click.option(
     "--unmarked", is_flag=True, help="Take files without an end mark, such as those of earlier versions, as whole."
@@ -337,8 +339,5 @@ def merge(parts: Sequence[Path], out: Path, *, unmarked: bool) -> None:
     They are in the order of the candidates. No file is written if a result is missing or doubled, or if a shard is of
     another data set, rubric, judge or number of shards.
     """
-    for part in parts:
-        if not part.is_file():
-            raise Refusal(f"{part}: there is no such file")
-        options.refuse_inputs(out, [part])
+    options.refuse_inputs(out, parts)
     print_line(f"{out}: {merge_results(parts, out, unmarked=unmarked):,} results")

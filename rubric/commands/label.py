@@ -13,7 +13,7 @@ from rubric.commands import options
 from rubric.commands.local_server import NO_BROWSER, PORT, LocalServer
 from rubric.commands.options import A_COUNT, PATH
 from rubric.commands.output import Command, Refusal, print_line
-from rubric.commands.wrong_lines import check_order, columns_of
+from rubric.commands.wrong_lines import WrongLineError, check_order, columns_of
 from rubric.embed import counted, replacing, source_of
 from rubric.labelling.drawing import Draw
 from rubric.labelling.page import LabelPage, Results
@@ -47,7 +47,8 @@ def label(data: Path, rubric: Path, *, out: Path | None, page: Path | None, add:
     """
     check_order(data, rubric)
     if (out is None) == (page is None):
-        raise click.UsageError("name one: the file of labels with --out FILE, or a page to send with --html FILE")
+        said = "name one: the file of labels with --out FILE, or a page to send with --html FILE"
+        raise WrongLineError(said, {"out": ("--out", "labels.csv")} if out is None else {})
     for file, endings, option in ((out, (".csv",), "--out"), (page, (".html", ".htm"), "--html")):
         if file is not None:
             options.refuse_folder(file)
@@ -104,8 +105,6 @@ def _results(paths: Sequence[Path], by: str) -> Results:
     """Return what each file says of a candidate, by its name."""
     found: dict[str, list[Any]] = {}
     for path in paths:
-        if not path.is_file():
-            raise Refusal(f"{path}: there is no such file")
         for place, line in enumerate(Record.data_in("--results", path)):
             name = line.get("key", "") if by == "key" else str(line.get("index", place))
             found.setdefault(name, []).append(line)
@@ -116,8 +115,6 @@ def _add(sheet: Sheet, files: Iterable[Path]) -> None:
     """Merge the labels in *files* into the sheet, and say how many there are."""
     added: list[Answer] = []
     for file in files:
-        if not file.is_file():
-            raise Refusal(f"{file}: there is no such file")
         found = read_answers(file, sheet.draw.by)
         if unknown := [each.name for each in found if each.name not in sheet.draw.places]:
             raise Refusal(f"{file}: {unknown[0]!r} is not a candidate of this data")

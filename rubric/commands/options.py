@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 
 from rubric import Budget, DefinitionError, Judge
 from rubric.commands.output import Refusal, print_line
-from rubric.commands.wrong_lines import was_given
+from rubric.commands.wrong_lines import WrongLineError, was_given
 from rubric.embed import CONCURRENCY, JudgeLike, fields, judge_or_default
 from rubric.engine import Plan
 from rubric.formats.registry import find_format, format_names
@@ -95,7 +95,7 @@ class Share(click.FloatRange):
         return float(super().convert(chosen, param, ctx))
 
 
-PATH = click.Path(path_type=Path)
+PATH, FILE = click.Path(path_type=Path), click.Path(exists=True, dir_okay=False, path_type=Path)
 STORE = click.option("--store", type=PATH, metavar="FILE", help="Keep every reply in FILE, and answer from it.")
 
 
@@ -255,6 +255,8 @@ def _as_judge(ctx: click.Context, _: click.Parameter, models: Sequence[str]) -> 
     for name in settings if not models else ():
         option = f"--{name.replace('_', '-')}"
         raise click.UsageError(f"{option} belongs to the judge of the run; name that too: --judge MODEL", ctx)
+    if {*models} & {"mock", "dummy", "fake", "none", "test", "local", "stub"}:
+        raise WrongLineError(f"--judge {models[0]}: the judge without a key is offline", {"judge": ("-j", "offline")})
     names = [model_called(model) for model in models]
     judges = [Judge(name, **settings) if settings else name for name in names]
     return judges if len(judges) > 1 else next(iter(judges), None)
@@ -352,9 +354,9 @@ def read_environment(names: Sequence[str]) -> dict[str, str]:
     return {name: os.environ[name] for name in names}
 
 
-def refuse_folder(out: Path) -> None:
+def refuse_folder(out: Path | None) -> None:
     """Refuse `--out` if it names a folder."""
-    if out.is_dir():
+    if out is not None and out.is_dir():
         raise click.UsageError(f"--out {out} is a folder; name a file in it")
 
 

@@ -34,8 +34,7 @@ def prefer(pairs: Path, rubric: Path, *, judge: Any, columns: Sequence[str], out
     Exit codes: 0 all pairs judged, 2 bad input, or a pair without a verdict.
     """
     check_order(pairs, rubric)
-    if out is not None:
-        options.refuse_folder(out)
+    options.refuse_folder(out)
     named = columns_of(columns)
     if skipped := [name for name, column in named.items() if column is None]:
         raise click.UsageError(f"--column {skipped[0]}=: other columns are passed over already; leave it out")

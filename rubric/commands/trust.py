@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -15,10 +16,11 @@ from rubric.commands.kept_runs import last_runs
 from rubric.commands.options import BY, FORMAT, JUDGE, LABEL_COLUMN, PATH, RISK, refuse_folder, refuse_given
 from rubric.commands.output import Command, Refusal, print_json, print_line, print_result
 from rubric.commands.view import results_of
-from rubric.commands.wrong_lines import check_order, columns_of, holds_results
+from rubric.commands.wrong_lines import WrongLineError, check_order, columns_of, holds_results
 from rubric.suites import Report
 
 FINE, WORSE = 0, 1
+_OLD = r"(?i)(?<![a-z])(old|before|base|baseline|prev|previous)(?![a-z])"
 
 
 def from_extra(module: str, name: str) -> Any:
@@ -54,8 +56,7 @@ def agree(results: Path, others: Path | None, *, out: Path | None, against: Any,
     """
     if against is None:
         refuse_given({"risk"}, "is for a comparison; name the baseline with --against FILE")
-    if out is not None:
-        refuse_folder(out)
+    refuse_folder(out)
     check_order(results, *filter(None, [others]))
     judges: Any = results
     if others is None and results.is_file() and not (results.suffix == ".jsonl" and holds_results(results)):
@@ -74,12 +75,11 @@ def agree(results: Path, others: Path | None, *, out: Path | None, against: Any,
     found = from_extra("rubric.trust", "agreement")(judges, said)
     found = found.detailed if given["every"] else found
     drift = None if against is None else found.against(against, risk=given["risk"])
-    if form == "json":
-        print_json(found.to_dict() if drift is None else {**found.to_dict(), "drift": drift.to_dict()})
+    if form == "json" and drift is not None:
+        print_json({**found.to_dict(), "drift": drift.to_dict()})
     else:
-        print_result(found, form)
-        if drift is not None:
-            print_result(drift, form)
+        for each in (found, drift) if drift is not None else (found,):
+            print_result(each, form)
     if out is not None:
         found.dump(out)
     sys.exit(FINE if drift is None else drift.exit_code)
@@ -170,6 +170,9 @@ def compare(new: Path | None, old: Path | None, *, by: str | None, out: Path | N
     if old is None:
         raise click.UsageError(f"name two runs, such as rubric compare {new} old.jsonl; or none, for the last two kept")
     new, old = (each / "results.jsonl" if each.is_dir() else each for each in (new, old))
+    if re.search(_OLD, new.stem) and not re.search(_OLD, old.stem):
+        change = {"ARGUMENTS": [str(old), str(new)]}
+        raise WrongLineError(f"the new run comes first, and {new} is called as the old one is", change)
     if out is None and (rubrics or judge is not None):
         raise Refusal("--rubric and --judge are for the page of both runs; name its file with --out page.html")
     if out is not None and out.suffix.lower() not in (".html", ".htm"):

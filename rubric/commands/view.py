@@ -51,10 +51,7 @@ def page_of(file: Path, rubrics: Sequence[Path] = (), judge: Any = None) -> Page
     try:
         read_json(file.read_bytes())
     except (ValueError, RecursionError):
-        cure = "a store is what --store FILE writes, a report what `grade SUITE --out report.json` does"
-        message = (
-            f"expected a store, or the report of a suite in JSON, or lines of results of `grade-many --out`; {cure}"
-        )
+        message = "expected what --store FILE, `grade SUITE --out report.json` or `grade-many --out FILE` has written"
         raise Refusal(f"{file}: {message}") from None
     report = Report.load(file)
     return lambda _: render(report)

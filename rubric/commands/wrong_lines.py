@@ -66,10 +66,14 @@ def meant(
         said, command = "options come behind the command", command.get_command(context, found[0]) or command
         typed.remove(found[0])
     group = context if command is not context.command else context.parent or context
-    own, about, units, is_whole = _options_of(command, context), [said] * bool(said), list[Unit](), True
-    rest = _units(own, typed)
+    rest = _units(_options_of(command, context), typed)
     before = [word for _, words in sorted(rest, key=lambda unit: bool(unit[0])) for word in words]
     before += ["another command"] * (group is context)
+    if command.name == "grade" and isinstance(group.command, click.Group) and _are_many(rest):
+        command, before = group.command.get_command(group, "grade-many") or command, []
+        said = f"{said}; grade-many grades many candidates".removeprefix("; ").replace("?; ", "? ")
+    about, units, is_whole = [said] * bool(said), list[Unit](), not isinstance(command, click.Group)
+    rest = _units(own := _options_of(command, context), typed)
     while rest:
         unit = rest.pop(0)
         option, _, value = unit[1][0].partition("=")
@@ -112,8 +116,6 @@ def _changed(units: Sequence[Unit], change: Mapping[str, Sequence[str]]) -> list
 
 def _with_line(said: str, group: click.Context, command: click.Command, units: list[Unit], typed: list[str]) -> str:
     """Return what is *said* with the line of *units*, if a parser takes it and it is not the one that was *typed*."""
-    if isinstance(command, click.Group):
-        return said
     files = [*dict(units).get("ARGUMENTS", [words[0] for name, words in units if not name])]
     for name, words in sorted(unit for unit in units if unit[0][:5] == "FILE "):
         if int(name[5:]) > len(files) + 1:
@@ -122,16 +124,14 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
     files = _in_order(command, files)
     kinds = [*map(_kind, files)]
     names = {words[0] for name, words in units if name == "COMMAND"}
-    is_pair = command.name == "grade" and kinds[:1] == ["rubric"] and kinds[1:] in (["rubric"], ["*"])
-    names = names or ({"grade-many"} if is_pair and holds_many(Path(files[1])) else names)
     if isinstance(group.command, click.Group):
         command = group.command.get_command(group, "".join(names)) or command
     if command.name in {"grade-many", "label", "plan", "probe"} and all(kinds[:2]) and len(files) > 1:
         units = _columns(command, units, Path(files[command.name != "label"]))
-    own = {param.name for param in command.get_params(group)}
-    words = [*files, *(word for name, given in units if name in own for word in given)]
-    used = {*own, "", "ARGUMENTS", "COMMAND", "TEXT"}
-    lost = [word for name, given in units if name not in used and name[:5] != "FILE " for word in given]
+    own = {*_options_of(command, group)}
+    given = [words for name, words in units if name and not name[0].isupper()]
+    words = [*files, *(word for each in given if own & {each[0].partition("=")[0], each[0][:2]} for word in each)]
+    lost = [word for each in given if not own & {each[0].partition("=")[0], each[0][:2]} for word in each]
     piped = [f"echo {shlex.quote(words[0])} | " for name, words in units if name == "TEXT"]
     line = f"{''.join(piped)}{group.command_path} {command.name} {shlex.join(words)}".rstrip()
     cure = f"without {shlex.join(lost)}, write {line}" if lost else f"write {line}"
@@ -140,12 +140,21 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
         return said
     try:
         click.Command.make_context(command, command.name, words, group).close()
-    except WrongLineError as problem:
+    except click.UsageError as problem:
+        if not (change := getattr(problem, "change", None) or _piped(problem, {} if "-" in words else dict(units))):
+            return said
         said = f"{said}; {problem.message}".replace("?; ", "? ")
-        return _with_line(said, group, command, _changed(units, problem.change), typed)
+        return _with_line(said, group, command, _changed(units, change), typed)
     except (click.ClickException, RubricError):
         return said
     return f"{said} {cure[0].upper()}{cure[1:]}" if said.endswith("?") else f"{said}; {cure}"
+
+
+def _piped(problem: click.UsageError, given: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
+    """Return the change that pipes the text which is *given* to an option in place of a file; {} at another problem."""
+    param = problem.param if isinstance(problem, click.BadParameter) else None
+    text = given.get(param.name or "", ())[-1:] if param is not None and isinstance(param.type, click.File) else ()
+    return {param.name or "": (param.opts[0], "-"), "TEXT": text} if param is not None and text else {}
 
 
 def _columns(command: click.Command, units: list[Unit], data: Path) -> list[Unit]:
@@ -190,7 +199,7 @@ def _units(own: Mapping[str, click.Option], typed: Sequence[str]) -> list[Unit]:
 
 def _option_cure(context: click.Context, command: click.Command, name: str) -> str:
     """Return the end of the message that *command* has no option *name*."""
-    if cure := word_cure("options", command.name or "", name, _options_of(command, context)):
+    if cure := word_cure("options", command.name or "", name.replace("_", "-"), _options_of(command, context)):
         return cure
     root = context.find_root().command
     every = root.list_commands(context) if isinstance(root, click.Group) else []
@@ -236,6 +245,16 @@ def _places(command: click.Command) -> list[str]:
     """Return what the arguments of *command* hold, in their order: a `rubric`, `results`, or `*` for another thing."""
     names = (param.name or "" for param in command.params if isinstance(param, click.Argument))
     return " ".join(_HELD.get(name, "*") for name in names).split()
+
+
+def _are_many(units: Sequence[Unit]) -> bool:
+    """True if the arguments in *units* are a rubric and many candidates: a file or a folder of them, or several."""
+    files = [words[0] for name, words in units if not name]
+    is_sure = not any(file[:1] == "-" != file for file in files)  # else one may be the value of an unknown option
+    rubrics = [file for file in files if Path(file).suffix in _TREES[:2] and _kind(file) == "rubric"]
+    others = [Path(each) for each in files if each not in rubrics and _kind(each) not in ("", "results")]
+    are_many = any(map(holds_many, others)) or (is_sure and len(others) > 1)
+    return are_many and len(rubrics) == 1 and not {each.suffix for each in others} & {*_TREES[:2]}
 
 
 def check_order(*files: object) -> None:

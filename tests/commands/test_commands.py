@@ -38,7 +38,7 @@ def test_an_agents_run_is_graded_in_either_order(tmp_path: Path) -> None:
     assert results[0].exit_code == 1
     assert run("plan", log, RUBRIC, "-j", "offline").exit_code == 0
     many = run("grade", RUBRIC, log.replace("gemini", "adk_cases"), "-j", "offline")
-    assert "another command grades each; write rubric grade-many " in many.stderr
+    assert "grade-many grades many candidates; write rubric grade-many " in many.stderr
 
 
 def test_a_candidate_that_fails_exits_with_1() -> None:
@@ -661,7 +661,7 @@ def test_a_file_of_many_candidates_is_not_graded_as_one_text(name: str, text: st
     (tmp_path / name).write_text(text)
     done = run("grade", RUBRIC, str(tmp_path / name), "-j", "offline")
     assert done.exit_code == 2
-    assert "another command grades each; write rubric grade-many " in done.stderr
+    assert "grade-many grades many candidates; write rubric grade-many " in done.stderr
     assert run("grade", RUBRIC, "-", "-j", "offline", stdin=text).exit_code < 2
 
 

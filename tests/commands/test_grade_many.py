@@ -213,7 +213,7 @@ def test_parts_that_are_missing_are_told(folder: Path) -> None:
     assert "this file is read; name another one" in own.stderr
     none = CliRunner().invoke(main, ["merge", str(folder / "no.jsonl"), "--out", str(folder / "merged.jsonl")])
     assert none.exit_code == 2
-    assert "there is no such file" in none.stderr
+    assert "does not exist" in none.stderr
 
 
 def test_a_budget_ends_it_and_another_run_goes_on(folder: Path) -> None:
@@ -404,7 +404,7 @@ def test_files_in_the_wrong_order_are_told_in_the_right_one(folder: Path, comman
     text.write_text("output\nThank you.\n")
     said = CliRunner().invoke(main, [command, str(text), str(rubric), "--judge", "offline"])
     assert said.exit_code == 2
-    assert "the rubric comes first; write rubric " in said.stderr
+    assert said.stderr.startswith("the rubric comes first; ")
     assert f"{rubric} {text} --judge offline; see" in said.stderr
 
 

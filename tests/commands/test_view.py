@@ -241,7 +241,7 @@ def test_attacks_in_prompts_and_replies_run_nothing(browser: Browser, tmp_path: 
         assert not [tag for tag, _ in browser.seen(address).tags if tag in ("script", "img")]
 
 
-@pytest.mark.parametrize(("content", "said"), [("hello", "expected a store, or the report"), ("{}", "rubric-report/4")])
+@pytest.mark.parametrize(("content", "said"), [("hello", "expected what --store FILE"), ("{}", "rubric-report/4")])
 def test_a_file_that_is_neither_is_refused(tmp_path: Path, content: str, said: str) -> None:
     """A file that is not a store and no report has an error that says what was expected."""
     (tmp_path / "x").write_text(content)

@@ -451,8 +451,8 @@ def test_a_page_is_written_and_what_it_exports_is_added(inputs: Path) -> None:
         (("--html", "page.csv"), "ends in .html"),
         (("--html", "page.html", "--port", "8000"), "is for the served page"),
         (("--html", "page.html", "--add", "x.csv"), "--out FILE"),
-        (("--out", "labels.csv", "--results", "none.jsonl"), "no such file"),
-        (("--out", "labels.csv", "--add", "none.csv"), "no such file"),
+        (("--out", "labels.csv", "--results", "none.jsonl"), "there is no file"),
+        (("--out", "labels.csv", "--add", "none.csv"), "there is no file"),
     ],
 )
 def test_wrong_calls_are_refused(inputs: Path, more: tuple[str, ...], said: str) -> None:
