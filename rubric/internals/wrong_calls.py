@@ -333,7 +333,7 @@ class _Call:
 
     def completed(self, cure: str) -> str:
         """Return *cure*, with a line of another call, with what was typed for arguments that both calls have."""
-        for name in self.given.keys() & self.names:
+        for name in self.given.keys() & self.names if ")." not in cure else ():  # else to a method of what it returns
             before, line = cure.rpartition("write ")[::2]
             more = merge(line, f"{name}={source_of(name, self.given[name], name)}", "", ())
             if more and _lost_in({name: self.given[name]}, line) and sound(f"; write {more}"):

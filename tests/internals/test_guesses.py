@@ -344,6 +344,11 @@ SAYS = [
     ("dumps(r, 'json')", "write dumps(rubric, format='json')"),
     ("Budget(max_tokens=5)", "Write Budget(tokens=5)"),
     ("rubric.LengthCheck", "len(c.output) <= 500"),
+    # what is typed is added to the call, and not to a method of what the call returns
+    ("Suite('s', [Case('one', r)]).run('offline', output='a.html')", "such as suite.run(judge).write('a.html')"),
+    ("Suite('s', [Case('one', r)]).run('offline', cases='one')", "such as suite.only('refund').run(judge)"),
+    ("Cascade(['offline', 'x'])", "write Cascade('offline', 'x', when='borderline')"),
+    ("Panel(['a', 'b'], tie='fail')", "did you mean 'tie_break'?"),
     # of many names, the nearest come first
     ("r.penalise_if", "write rubric.penalizes('...', points=1)"),
     ("r.degeneracy_of", "it has degenerate, "),
