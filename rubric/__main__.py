@@ -16,6 +16,7 @@ if __name__ == "__main__" and not sys.flags.safe_path:
     # `python -m` puts the current folder first: a `yaml.py` there would run in place of the library. No script does so.
     sys.path.pop(0)
 
+import gc
 import io
 import traceback
 
@@ -57,6 +58,8 @@ def run() -> None:
     except Exception:  # noqa: BLE001 - an error of a plug-in or of ours; Python's own exit code says "failed"
         traceback.print_exc()
         sys.exit(2)
+    finally:
+        gc.freeze()  # else the interpreter looks through all that LiteLLM has loaded: seconds after Ctrl-C
 
 
 if __name__ == "__main__":

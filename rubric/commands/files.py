@@ -109,9 +109,8 @@ def validate(files: Sequence[str], form: str, source: str | None, names: Sequenc
 def _check_written(name: str) -> None:
     is_file = Path(name).suffix and name not in written_names()
     if is_file or name in ("json", "yaml", "yml"):
-        out = name if is_file else f"converted.{name}"
         said = f"--to {name} is not a format; the file to write, which is JSON or YAML by its ending, has an option"
-        raise WrongLineError(said, {"form": (), "out": ("--out", out)})
+        raise WrongLineError(said, {"form": (), "out": ("--out", name if is_file else f"converted.{name}")})
     if name not in written_names():
         tables = "; a table of results is made in Python: grades.to_csv(path)" if name in ("csv", "tsv", "xlsx") else ""
         raise DefinitionError("to", f"unknown format {name!r}{fields.suggest(name, written_names())}{tables}")

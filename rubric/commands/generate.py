@@ -25,9 +25,6 @@ from rubric.suites.suite import fits
 
 FAILED = 1
 
-WORD = "rubrics"
-"""May come before the files of suites, as in AgentV's `generate rubrics FILE`."""
-
 _OF_ONE = ("outcome", "task", "references", "sources", "pairs", "good", "bad", "name", "form")
 _OF_SUITES = ("patterns", "source", "names", "base")
 
@@ -103,7 +100,8 @@ def generate(files: Sequence[str], out: Path | None, form: str, **given: Any) ->
     Exit codes: 0 all was drafted, 1 the rubric ranks held-out pairs no better than chance, 2 a draft failed or the
     input is wrong, 130 interrupted.
     """
-    files = files[1:] if files[:1] in ((WORD,), ("rubric",)) and not Path(files[0]).exists() else files
+    is_word = files[:1] in (("rubrics",), ("rubric",)) and not Path(files[0]).exists()  # as in AgentV's command
+    files = files[1:] if is_word else files
     generating = Generating(**{each.name: given[each.name] for each in fields(Generating)})
     options.refuse_folder(out)
     try:
