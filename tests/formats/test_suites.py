@@ -11,7 +11,7 @@ from attrs import evolve
 from hypothesis import given
 from jsonschema import Draft202012Validator
 
-from rubric import Criterion, Judge, Jury, Panel, Rubric
+from rubric import Candidate, Criterion, Judge, Jury, Panel, Rubric
 from rubric.errors import DefinitionError, DumpError, LoadError
 from rubric.formats.promptfoo.writer import _HOLDS
 from rubric.formats.registry import format_names, recognise
@@ -140,6 +140,22 @@ def test_a_path_in_the_place_of_a_rubric_is_never_asked_as_a_text(place: str, tm
             found(f"file://{path}.yaml")
     with pytest.raises(LoadError, match=r"beside the suite's file, and there is none"):
         loads_suite("suite: x\n" + place.format("file://polite.yaml"))
+
+
+def test_what_a_case_shows_may_be_in_files_beside_the_suite(tmp_path: Path) -> None:
+    """The texts of a case, and the documents of a context; nothing outside, and nothing for a text without a folder."""
+    for name in ("ask", "answer", "wanted", "one", "two"):
+        (tmp_path / f"{name}.md").write_text(f"{name}!", "utf-8")
+    case = "{input: file://ask.md, output: file://answer.md, reference: file://wanted.md, context: [file://one.md, b]}"
+    text = f"suite: x\nrubric: Is polite\ncases: [{case}]\n"
+    (tmp_path / "suite.yaml").write_text(text, "utf-8")
+    (read,) = load_suite(tmp_path / "suite.yaml")
+    assert (read.input, read.output, read.reference) == ("ask!", "answer!", "wanted!")
+    assert read.context == Candidate("x", context=["one!", "b"]).context
+    (tmp_path / "suite.yaml").write_text(text.replace("ask.md", "../ask.md"), "utf-8")
+    with pytest.raises(LoadError, match=r"input: '\.\./ask\.md': this is outside"):
+        load_suite(tmp_path / "suite.yaml")
+    assert len([each for each in problems(text) if "beside the suite's file" in each]) == 4
 
 
 @pytest.mark.parametrize("text", ["polite.yaml", "file://polite.yaml"])

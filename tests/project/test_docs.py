@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from doctest import ELLIPSIS, NORMALIZE_WHITESPACE, OutputChecker
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from sybil.parsers.rest import DocTestParser
 
 from rubric import Rubric, Suite, lint
 from rubric.formats.rubrics import loads
-from rubric.formats.suites import loads_suite
+from rubric.formats.suites import load_suite, loads_suite
 from rubric.models.api_keys import Vendor, vendors
 from rubric.values.building import Building
 from tests.places import ROOT
@@ -36,6 +37,15 @@ def load_file(example: Example) -> None:
     source = f"{example.path}:{example.line}"
     if re.match(r"(rubric|threshold|criteria|text|tree):", example.parsed):
         found: Rubric | Suite = loads(example.parsed, source=source)
+    elif named := re.findall(r"file://(/app/\S+)", example.parsed):  # files that an agent made: `--base /` reads them
+        with TemporaryDirectory() as folder:
+            for name in named:
+                Path(folder + name).parent.mkdir(parents=True, exist_ok=True)
+                Path(folder + name).write_text("Sorry for the wait.", "utf-8")
+            suite = Path(folder, "suite.yaml")
+            suite.write_text(example.parsed.replace("file://", f"file://{folder}"), "utf-8")
+            found = load_suite(suite, base="/")
+            assert {case.output for case in found} == {"Sorry for the wait."}
     else:
         found = loads_suite(example.parsed, source=source)
     check_quality(example, found)

@@ -122,26 +122,39 @@ def _follow(rubric: Any) -> Any:
     """Return *rubric*, or what the file holds that it names as `file://support.yaml`; any other path is refused."""
     if not isinstance(rubric, str) or not _is_path(rubric):
         return rubric
-    loading, as_text = loading_of(), f"rubric: {{text: {json.dumps(rubric, ensure_ascii=False)}}}"
+    as_text = f"to ask by this text, write rubric: {{text: {json.dumps(rubric, ensure_ascii=False)}}}"
     if not is_reference(rubric):
-        cures = f"write rubric: file://{rubric}, or, to ask by this text, {as_text}"
+        cures = f"write rubric: file://{rubric}, or, {as_text.replace('write ', '')}"
         raise DefinitionError("", f"{rubric!r} looks like the path of a file, and is not text; {cures}")
-    if loading.folder is None:
-        cures = f"save it and call load_suite('suite.yaml'); or, to ask by this text, write {as_text}"
-        raise DefinitionError("", f"{rubric!r} is looked for beside the suite's file, and there is none; {cures}")
-    from rubric.formats.includes import bare, located_file, text_of  # noqa: PLC0415 - few suites need templates
-
-    name = bare(rubric)
-    file = located_file(name, loading)
-    text = text_of(file, loading, name)
+    text, shown = _read_named(rubric, f"; or, {as_text}")
     try:
-        document = parse_file(text, file.shown)
+        document = parse_file(text, shown)
         if document is None:  # a Markdown file, say, which is a free-form rubric
             return {"text": text.strip()}
         fields.read_as(lambda data: _read_any_rubric(with_variables(data, {})), document)
     except LoadError as error:
         raise DefinitionError("", "; ".join(map(str, error.problems))) from None
     return plain(document.root)
+
+
+def _read_named(reference: str, otherwise: str = "") -> tuple[str, Path]:
+    """Return the text of the file that *reference* names, and the path that messages show."""
+    loading = loading_of()
+    if loading.folder is None:
+        cures = f"save it and call load_suite('suite.yaml'){otherwise}"
+        raise DefinitionError("", f"{reference!r} is looked for beside the suite's file, and there is none; {cures}")
+    from rubric.formats.includes import bare, located_file, text_of  # noqa: PLC0415 - few suites need templates
+
+    name = bare(reference)
+    file = located_file(name, loading)
+    return text_of(file, loading, name), file.shown
+
+
+def _read_text(data: Any) -> Any:
+    """Return *data*, a text or several, with the texts of the files that it names as `file://answer.md`."""
+    if isinstance(data, list):
+        return [_read_text(each) for each in data]
+    return _read_named(data)[0] if isinstance(data, str) and is_reference(data) else data
 
 
 def _is_path(text: str) -> bool:
@@ -196,6 +209,10 @@ _read_turn = fields.reader_of(Turn)
 _read_case = fields.reader_of(
     Case,
     rubric=_read_any_rubric,
+    input=_read_text,
+    output=_read_text,
+    reference=_read_text,
+    context=_read_text,
     messages=lambda data: fields.read_all(data, "message", read_message),
     tool_calls=lambda data: fields.read_all(data, "tool call", read_call),
     run=read_run,
