@@ -72,7 +72,7 @@ SUITE: Any = Suite("s", [Case("a", POLITE, output="polite")])
     [
         (lambda: SUITE.plan("offline", targets="x"), "did you mean 'target'"),
         (lambda: SUITE.matrix(judge="offline"), "did you mean 'judges'"),
-        (lambda: Case(cast("Any", POLITE), "a"), "Case\\('refund', rubric\\)"),
+        (lambda: Case(cast("Any", POLITE), "a"), "Case\\('a', rubric\\)"),
         (lambda: grade("x", cast("Any", ["Is polite"]), "offline"), r"Rubric\(\"name\", \['Is polite'\]\)"),
         (lambda: Grades()[cast("Any", "nope")], "in the order of their candidates"),
     ],
