@@ -472,7 +472,7 @@ def _score(rubric: Rubric, counted: Sequence[Part], *, best: bool) -> float:
 
 def _combine(combination: Combination, parts: Sequence[Part]) -> float:
     values = [part.contribution for part in parts]
-    if len(values) == 1:  # in each aggregation
+    if len(values) == 1:  # which is the score in each aggregation: a mean, the worst, or points
         return float(values[0])
     rules = [part.rule for part in parts]
     return combination.score(values, [rule.weight for rule in rules], [rule.penalty for rule in rules])

@@ -194,7 +194,7 @@ _REFUSALS = {
     "duplicate_name": r"belongs to criteria\[0\] already",
     "empty_panel": "at least one judge",
     "invalid_consensus": "^consensus: expected a finite number above 0 to 1, got 2",
-    "invalid_likert": "(runs upwards|the order is another; write Likert\\(1, 5\\))",
+    "invalid_likert": "^high: the order is another; write Likert\\(1, 5\\)$",
     "invalid_when": "^when: expected one of",
     "judge_score_out_of_range": "expected a score from 0 to 1, got 8",
     "missing_description": "^text: expected text",

@@ -68,6 +68,13 @@ def test_influence_is_that_of_all_coalitions_graded(kind: Any, weights: list[int
         assert found.share == pytest.approx(share)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@given(counted=WEIGHTED)
+def test_a_lone_contribution_is_the_score(kind: Any, counted: list[tuple[float, int, bool]]) -> None:
+    """Of each aggregation, whatever its weight, and of a penalty too: grading does not combine it with anything."""
+    assert [COMBINATIONS[kind].score([c], [w], [lost]) for c, w, lost in counted] == [c for c, _, _ in counted]
+
+
 def test_each_aggregation_has_a_row_and_a_name_in_files() -> None:
     """The names, the rows of the table and the schema of rubric files are the same; files may also say `worst`."""
     schema = json.loads((ROOT / "rubric/formats/rubric.schema.json").read_text("utf-8"))

@@ -122,11 +122,11 @@ def _follow(rubric: Any) -> Any:
     """Return *rubric*, or what the file holds that it names as `file://support.yaml`; any other path is refused."""
     if not isinstance(rubric, str) or not _is_path(rubric):
         return rubric
-    as_text = f"to ask by this text, write rubric: {{text: {json.dumps(rubric, ensure_ascii=False)}}}"
+    as_text = f"rubric: {{text: {json.dumps(rubric, ensure_ascii=False)}}}"
     if not is_reference(rubric):
-        cures = f"write rubric: file://{rubric}, or, {as_text.replace('write ', '')}"
+        cures = f"write rubric: file://{rubric}, or, to ask by this text, {as_text}"
         raise DefinitionError("", f"{rubric!r} looks like the path of a file, and is not text; {cures}")
-    text, shown = _read_named(rubric, f"; or, {as_text}")
+    text, shown = _read_named(rubric, f"; or, to ask by this text, write {as_text}")
     try:
         document = parse_file(text, shown)
         if document is None:  # a Markdown file, say, which is a free-form rubric
