@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rubric import Budget, DefinitionError, Judge, Jury, judge_function, model
 from tests.harnesses import BAD, GOOD, KEY, ODD, POLITE, harness, respond
+from tests.places import ROOT
 from tests.servers import Endpoint, Server, prompt_of
 
 inspect_ai = harness("inspect_ai", "inspect-ai")
@@ -65,6 +70,25 @@ def test_an_ungraded_sample_is_unscored_and_left_out_of_the_mean(tmp_path: Path,
     assert (good.value, bad.value, odd.reason) == (1, 0.25, "grader_failed")
     assert "✗ Names a day" in bad.explanation
     assert "could be 0.000 to 1.000" in odd.explanation
+
+
+def test_inspect_s_command_finds_the_task_of_the_page(tmp_path: Path, endpoint: Endpoint) -> None:
+    """`inspect eval` runs the file that the page shows, and the model of the role judges."""
+    page = (ROOT / "docs" / "integrations" / "inspect_ai.md").read_text("utf-8")
+    (shown,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "task.py").write_text(shown, "utf-8")
+    model = "openai-api/local/gpt-4o-mini"
+    command = [sys.executable, "-m", "inspect_ai", "eval", "task.py", "--model", model, "--display", "plain"]
+    done = subprocess.run(
+        [*command, "--model-role", f"grader={model}"],
+        cwd=tmp_path,
+        env={**os.environ, "LOCAL_BASE_URL": endpoint.openai, "LOCAL_API_KEY": KEY},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert re.search(r"rubric_scorer\s+mean\s+0\.000", done.stdout), done.stdout + done.stderr
+    assert "Names a day" in prompt_of(endpoint.requests[-1].body)
 
 
 def test_the_log_holds_reasons_digest_yaml_and_usage(tmp_path: Path, endpoint: Endpoint) -> None:
