@@ -20,10 +20,10 @@ from rubric.engine.sources import (
     Placed,
     Source,
     as_candidate,
-    key_of,
     locate_error,
     refuse_column,
     source_of,
+    stand_in,
 )
 from rubric.engine.worker_pool import WorkerPool, reader_of
 from rubric.errors import DefinitionError, StoreError
@@ -33,7 +33,7 @@ from rubric.internals.guided import guided
 from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
 from rubric.values.candidates import Candidate
-from rubric.values.judges import NOBODY, AnyJudge
+from rubric.values.judges import AnyJudge
 from rubric.values.requests import Failure, Limiter
 from rubric.values.rubrics import Rubric
 
@@ -189,9 +189,8 @@ class _Job:
         except StoreError:  # a reply that cannot be kept ends the stream: it would be paid for again
             raise
         except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
-            result = self._as_ungraded(error, candidate, rubric, index)
-            if candidate is None:
-                object.__setattr__(result, "key", key_of(given, columns))
+            about = stand_in(given, columns) if candidate is None else candidate
+            result = self._as_ungraded(error, candidate, about, rubric, index)
         else:
             result = annotate(result, self.pipeline.dispatcher)
         # Set in place, since the result is new and unshared: a copy of twenty fields for the sake of one costs as much
@@ -201,15 +200,14 @@ class _Job:
             object.__setattr__(result, "warnings", (*result.warnings, *filter(None, remarks)))
         return result
 
-    def _as_ungraded(self, error: Exception, candidate: Candidate | None, rubric: Rubric, index: int) -> Ungraded:
+    def _as_ungraded(
+        self, error: Exception, candidate: Candidate | None, about: Candidate, rubric: Rubric, index: int
+    ) -> Ungraded:
         failure = Failure.of(error)
         if isinstance(error, DefinitionError):
             failure = Failure("bad_request", str(locate_error(index, error)))
-        result = Ungraded.of(rubric, NOBODY, failure, index=index)
-        if candidate is None:
-            return result
-        group, variables = candidate.group, candidate.variables
-        return evolve(result, key=candidate.key, group=group, variables=variables, candidate=candidate)
+        result = Ungraded.of(rubric, self.judge, failure, index=index)
+        return evolve(result, key=about.key, group=about.group, variables=about.variables, candidate=candidate)
 
 
 @frozen

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -139,16 +139,20 @@ class Columns:
 
     def remark(self, rows: Iterable[object]) -> str:
         """Return a remark on columns of *rows* that hold texts and that no field takes; '' if there is none."""
+        if not (found := self._texts(rows)):
+            return ""
+        field = "context" if "input" in self.named else "input"
+        said = f"column {found[0]!r} holds" if len(found) == 1 else f"columns {', '.join(map(repr, found))} hold"
+        return Wording(f"the {said} texts that no judge sees; ", self._cure("name its field, ", field, found[0]))
+
+    def _texts(self, rows: Iterable[object]) -> list[str]:
+        """Return the columns of *rows* that no field takes, and that hold texts of several words in most cells."""
         texts, others = Counter[str](), Counter[str]()
         for row in rows:
             for name, value in row.items() if isinstance(row, Mapping) else ():
                 if isinstance(name, str) and name not in (*FIELDS, *self.named, *self._used()) and value:
                     (texts if _is_prose(value) else others)[name] += 1
-        if not (found := [name for name in texts if texts[name] > others[name]]):
-            return ""
-        field = "context" if "input" in (*self.named, *texts, *others) else "input"
-        said = f"column {found[0]!r} holds" if len(found) == 1 else f"columns {', '.join(map(repr, found))} hold"
-        return Wording(f"the {said} texts that no judge sees; ", self._cure("name its field, ", field, found[0]))
+        return [name for name in texts if texts[name] > others[name]]
 
     def _cure(self, said: str, field: str, column: str) -> Wording:
         """Return what takes *column* for *field*, or passes it over."""
@@ -169,6 +173,14 @@ class Columns:
         )
         passed = Wording(Wording(why, columns=cure), ", or pass it over: ", columns=dict.fromkeys([*unused][:1]))
         return Wording(passed, f"{lacking} (there are: {', '.join(there)})")
+
+    def check_output(self, names: Collection[str], rows: Iterable[object]) -> None:
+        """Refuse the columns *names* if none holds what is graded; those with texts in *rows* may be meant."""
+        if {self.named.get(name, name) for name in ("output", "messages", "run")}.isdisjoint(names):
+            meant = (self._texts(rows) or [*names])[:3]
+            ways = tuple(Wording(columns={**self.named, "output": name}) for name in meant)
+            said = Wording("no column holds the text that is graded; name it: ", ways)
+            raise DefinitionError("columns", Wording(said, f" (there are: {', '.join(names)})"))
 
     def _likely_columns(self, names: Iterable[object]) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yield the columns that look like a field and are neither used nor ignored, with the fields they may be."""

@@ -169,6 +169,7 @@ def source_of(candidates: Candidates, columns: Mapping[str, str | Sequence[str] 
         rows, names = frame
         if names:
             named.check(names)
+            named.check_output(names, islice(rows, _LOOKED_AT))
         return Source(rows, count, columns=named)
     if isinstance(candidates, AsyncIterable):
         return Source(_AsyncChecked(candidates, named), count, columns=named, given=candidates)
@@ -230,14 +231,15 @@ def _of_runs(name: str, found: Iterator[Any] | None) -> Candidate | None:
     return first if first is None else as_candidate(first)
 
 
-def key_of(item: object, columns: Columns = OWN_NAMES, /) -> str:
-    """Return the key of *item*, a row that may be no candidate; '' if it has none."""
+def stand_in(item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
+    """Return a candidate with the key, the group and the variables of *item*, a row that may be no candidate."""
     if isinstance(item, Broken):
-        return item.key
+        return Candidate("", key=item.key)
     with suppress(Exception):  # what is wrong with the row is told elsewhere
-        if isinstance(item, Mapping) and not _is_missing(key := columns.row(item)["key"]):
-            return Candidate("", key=key).key
-    return ""
+        row = columns.row(item) if isinstance(item, Mapping) else {}
+        kept = {name: row[name] for name in ("key", "group", "variables") if not _is_missing(row.get(name))}
+        return Candidate("", **kept)
+    return Candidate("")
 
 
 def locate_error(index: int, error: DefinitionError) -> DefinitionError:
@@ -509,12 +511,13 @@ def _file(given: str | Path, columns: Columns) -> Source:
             return Source(_Rows(entries))
         _check_held(rows, columns)
         return Source(rows, partial(len, rows), is_held=True, columns=columns)
-    names: dict[Any, None] = {}
+    found: list[Any] = []
     with suppress(Exception):  # reading it again will tell what is wrong
-        first = rows_in("candidates", path, broken=Broken)
-        for _, row in islice(first, _LOOKED_AT):  # a row of JSON need not have all of them
-            names |= dict.fromkeys(row if _has_columns(row, columns) else ())
+        found += (row for _, row in islice(rows_in("candidates", path, broken=Broken), _LOOKED_AT))
+    # a row of JSON need not have all of them
+    names = dict.fromkeys(name for row in found if _has_columns(row, columns) for name in row)
     if names:  # there are none in an empty file, or in one of texts
         columns.check(names)
+        columns.check_output(names, found)
     rows_anew = _Rows(lambda: (row for _, row in rows_in("candidates", path, broken=Broken)))
     return Source(rows_anew, partial(count_rows, path), columns=columns)

@@ -12,7 +12,7 @@ from rubric.errors import DefinitionError
 from rubric.internals.text import shorten
 from rubric.results.plain_data import Record
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate
-from rubric.values.judges import NOBODY, AnyJudge, Judge, RecordedJudge, as_judge
+from rubric.values.judges import AnyJudge, Judge, RecordedJudge, as_judge
 from rubric.values.rubrics import Rubric
 
 if TYPE_CHECKING:
@@ -53,13 +53,11 @@ def _rubric_of(digest: str, rubrics: Sequence[Rubric]) -> Rubric:
 
 def _judge_of(record: Record, judge: JudgeOf | None) -> AnyJudge:
     digest = record.judge_digest
-    if digest == NOBODY.digest:  # of an item that was not a candidate
-        return NOBODY
     if judge is None and not record.votes:
         named = Judge(record.judge or "unknown")
         return named if named.digest == digest else RecordedJudge(record.judge, digest)
     by = as_judge(record.judge if judge is None else judge)
-    if by.digest != digest:
+    if by.digest != digest and record.judge != "_nobody":  # so files of earlier days name that of an invalid row
         said = shorten(record.judge)
         raise DefinitionError("judge", f"the result is by another judge, {said} ({digest}); give that one as judge=...")
     return by

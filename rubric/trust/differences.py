@@ -161,7 +161,7 @@ class Difference(Presented, Listed[CriterionDifference]):
         lines = []
         for keys, how in ((self.worse, "lower"), (self.better, "higher")):
             if keys:
-                lines.append(f"{counted(len(keys), 'candidate')} scored {how}: {_some(keys, 10)}.")
+                lines.append(f"{counted(len(keys), 'candidate')} scored {how} ({_some(keys, 10)}).")
         for name, keys in (("new", self.unpaired_new), ("old", self.unpaired_old)):
             if keys:
                 lines.append(f"{counted(len(keys), 'candidate')} in the {name} run alone ({_some(keys, 3)}).")
@@ -284,7 +284,7 @@ def _compare(a: Judged, b: Judged, labels: Any) -> Difference:
     notes = [few] if groups is not None and (few := few_groups(len(np.unique(groups)))) else []
     notes += [*of_runs(a, b), *remarks]
     if unwanted := [c.id for c in own if a.columns[c.id][0].is_inverted]:
-        notes.append(f"A yes to {', '.join(map(repr, unwanted))} is unwanted: a minus is the better.")
+        notes.append(f"A yes to {', '.join(map(repr, unwanted))} is unwanted: a minus is the better")
     notes += beside_holm([(c.id, c.interval, c.adjusted) for c in found if c.id not in _WHOLE], 0.05)
     return Difference(
         tuple(found), a.name, b.name, tuple(only_a), tuple(only_b), int((~graded).sum()), tuple(sentences(notes))

@@ -385,15 +385,6 @@ class Judge(Digested):
         return table(("judge", "settings"), [(self.name, repr(self))])
 
 
-def _nobody(_: object) -> str:
-    """Act as the judge of an item that is not a candidate; it is never asked."""
-    raise AssertionError
-
-
-NOBODY = Judge(_nobody)
-"""The judge in the result of an item that is not a candidate."""
-
-
 @frozen(repr=False, init=False)
 class RecordedJudge(Judge):
     """A judge of which results hold the name and the digest alone, such as a function: it cannot be asked."""

@@ -44,6 +44,9 @@ def _as_criteria(value: Iterable[Criterion | str | Mapping[str, Any]], start: in
 
         problem = refuse("criteria", value, "a list of criteria (a Criterion, its text, or a mapping of its fields)")
         raise DefinitionError("criteria", problem.message + instead("criteria", value))
+    if hasattr(value, "columns"):  # a frame, whose iterator yields the names of its columns
+        rows = next((f"{name}()" for name in ("to_dicts", "to_pylist") if hasattr(value, name)), "to_dict('records')")
+        raise DefinitionError("criteria", f"a frame gives its rows: write criteria=frame.{rows}")
     criteria = []
     for index, item in enumerate(value, start):
         if not isinstance(item, Criterion) and isinstance(item, str | Mapping):

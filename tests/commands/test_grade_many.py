@@ -324,7 +324,7 @@ def test_a_column_is_named_once(folder: Path) -> None:
 
 def test_the_reasons_stand_under_the_printed_summary(folder: Path) -> None:
     """So whoever ran it knows why rows are ungraded."""
-    (folder / "rows.jsonl").write_text('{"text": 1}\n{"text": 2}\n', encoding="utf-8")
+    (folder / "rows.jsonl").write_text('{"output": 1}\n{"output": 2}\n', encoding="utf-8")
     assert "2 ungraded: 2 × bad_request" in " ".join(graded(folder, candidates="rows.jsonl").stdout.split())
 
 

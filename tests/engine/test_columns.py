@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -18,6 +20,7 @@ from rubric import (
     Candidate,
     DefinitionError,
     Grade,
+    Grades,
     Judge,
     Rubric,
     Ungraded,
@@ -324,3 +327,48 @@ def test_several_documents_are_a_context_wherever_there_is_one() -> None:
     assert read.context == "one\n\ntwo"
     with pytest.raises(DefinitionError, match=r"^context: expected text, got \[1, 'b'\]$"):
         Candidate("Thank you.", context=[1, "b"])
+
+
+@pytest.mark.parametrize("form", ["pandas", "polars", "lazy", "arrow", "jsonl", "csv", "tsv", "parquet"])
+def test_rows_without_the_text_that_is_graded_are_refused_with_the_columns_that_may_be_it(
+    form: str, tmp_path: Path
+) -> None:
+    """Each row would be ungraded. Columns of texts come first; each line that is printed works."""
+    rows = FORMS[form](tmp_path)
+    passed = {"question": None, "answer": None}  # so nothing looks like a field
+    with pytest.raises(DefinitionError) as caught:
+        grade_many(rows, POLITE, "offline", columns=passed)
+    assert "no column holds the text that is graded; name it: columns=" in str(caught.value)
+    ways = re.findall(r"columns=(\{.*?\})", str(caught.value))
+    assert ways
+    for way in ways:
+        assert len(grade_many(rows, POLITE, "offline", columns=ast.literal_eval(way)).collect().graded) == 2
+
+
+def test_columns_of_texts_are_named_for_the_text_that_is_graded(tmp_path: Path) -> None:
+    """Ids and topics are not; what is named for another field stays so."""
+    file = tmp_path / "a.csv"
+    file.write_text("no,customer_msg,agent_reply,topic\n4,Where is my refund?,It comes on Friday.,refunds\n")
+    with pytest.raises(DefinitionError) as caught:
+        grade_many(file, POLITE, "offline", columns={"key": "no"})
+    message = (
+        "name it: columns={'key': 'no', 'output': 'customer_msg'} or columns={'key': 'no', 'output': 'agent_reply'}"
+    )
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("judge", ["offline", ["offline", "offline"]])
+def test_a_row_that_is_no_candidate_keeps_key_group_variables_and_judge(judge: Any, tmp_path: Path) -> None:
+    """So it counts among the ungraded of its topic, and is read again from a file."""
+    rows = [{"output": text, "no": n, "topic": "refunds"} for n, text in enumerate(["It comes on Friday.", None])]
+    named = {"key": "no", "group": "topic", "variables": ["topic"]}
+    grades = grade_many(rows, POLITE, judge, columns=named).collect()
+    assert [(one.key, one.group, one.variables["topic"]) for one in grades] == [
+        ("0", "refunds", "refunds"),
+        ("1", "refunds", "refunds"),
+    ]
+    assert {topic: len(part.ungraded) for topic, part in grades.by("topic").items()} == {"refunds": 1}
+    assert len(grades.by("judge")) == 1
+    grades.to_jsonl(tmp_path / "a.jsonl")
+    again = Grades.read_jsonl(tmp_path / "a.jsonl", POLITE, judge)
+    assert [one.to_dict() for one in again] == [one.to_dict() for one in grades]

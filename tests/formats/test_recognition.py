@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rubric import load
+from rubric import convert, load
 from rubric.errors import LoadError
 from rubric.formats.suites import load_suite, loads_suite
 from tests.places import SHARED
@@ -118,6 +118,14 @@ def test_the_name_of_a_file_tells_what_its_words_leave_open(name: str, tmp_path:
     (tmp_path / name).write_text(text)
     suite = load_suite(tmp_path / name)
     assert (suite.format, [case.input for case in suite]) == ("promptfoo", ["Say hello."])
+
+
+@pytest.mark.parametrize("name", ["promptfooconfig_native.yaml", "refunds.eval.yaml"])
+def test_what_convert_has_written_is_read_as_ours_whatever_its_name(name: str, tmp_path: Path) -> None:
+    """People put the new file beside the old one, under nearly the same name."""
+    config = "prompts: ['{{ q }}']\nproviders: [openai:gpt-5]\ntests: [{vars: {q: Hi}, assert: [{type: is-json}]}]"
+    (tmp_path / name).write_text(str(convert(loads_suite(config, "promptfoo"), "native")))
+    assert load_suite(tmp_path / name).format == "native"
 
 
 def test_a_rubric_with_tests_is_ours_beside_a_config_too(tmp_path: Path) -> None:

@@ -599,7 +599,8 @@ def test_a_difference_is_paired_by_key() -> None:
     lost = tuple(str(key) for key in range(0, 190, 5) if JUDGE[key]["good"])
     assert (good.worse, good.better) == (lost, ())
     assert found.worse == lost
-    assert f"{len(lost)} candidates scored lower: '{lost[0]}', " in str(found)
+    assert f"{len(lost)} candidates scored lower ('{lost[0]}', " in str(found)
+    assert not any(remark.endswith("..") for remark in found.remarks())
     assert found.unpaired_old == tuple(map(str, range(190, 200)))
     assert found.ungraded == 1
     assert good.pairs_for(good.detectable / 2) == pytest.approx(4 * 189, abs=2)

@@ -259,3 +259,15 @@ def test_a_score_of_a_unit_is_kept() -> None:
         evaluate("some words", Rubric("r", [Criterion("k", answer=Unit())]), judge_function(lambda c, k: 0.25)).score
         == 0.25
     )
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_frame_of_criteria_is_refused_with_the_line_that_takes_its_rows(library: str) -> None:
+    """Its iterator yields the names of the columns, and each became a criterion."""
+    frame = pytest.importorskip(library).DataFrame({"text": ["Is polite", "Names a day"], "weight": [1, 2]})
+    with pytest.raises(DefinitionError, match="criteria: a frame gives its rows: write ") as caught:
+        Rubric("reply", frame)
+    line = str(caught.value).rpartition("criteria=")[2]
+    criteria = eval(line, {"frame": frame})  # noqa: S307 - a line of our own
+    assert Rubric("reply", criteria) == Rubric("reply").expects("Is polite").expects("Names a day", weight=2)
+    assert Rubric("reply", frame["text"]).ids == ("is-polite", "names-a-day")
