@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -279,8 +278,9 @@ PROMPTFOO = ["promptfoo@0.121.20", "@libsql/linux-x64-gnu"]
 def integrations(session: nox.Session, harness: str, versions: str) -> None:
     """Run the adapters with the real harnesses, at their newest versions and at the oldest that are supported."""
     wanted = HARNESSES[harness]
-    if harness == "harbor" and sys.version_info < (3, 12):
-        session.skip("Reward Kit needs Python 3.12 or later: run nox with that")
+    program = "import sys; print(sys.version_info >= (3, 12))"
+    if harness == "harbor" and "True" not in str(session.run("python", "-c", program, silent=True)):
+        session.skip("Reward Kit needs Python 3.12 or later: `nox --force-python 3.12 ...`")
     install_packages(session, "-e", ".", "pytest>=9", "pytest-xdist", "hypothesis", "sybil", "opentelemetry-sdk")
     # In a second step: Inspect's OpenAI provider and LiteLLM ask for different versions of `openai`.
     floors = [each.replace(">=", "==") for each in wanted]
