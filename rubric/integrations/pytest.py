@@ -282,6 +282,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
             terminalreporter.write_line(f"{report.nodeid}")
             crash = getattr(report.longrepr, "reprcrash", None)
             told = str(report.longrepr) if crash is None else crash.message
+            told = told.removeprefix(f"{__name__}.{UngradedTest.__name__}: ")
             terminalreporter.write_line(f"  {told}".replace("\n", "\n  "))
     kept: dict[str, list[Any]] = {}  # a report of a subtest has the grades of its test so far
     for reports in terminalreporter.stats.values():

@@ -135,7 +135,7 @@ def test_a_run_tells_passed_failed_and_ungraded(whole: Whole) -> None:
     assert whole.workers or "test_replies.py .FU." in done.stdout
     assert "✗ Names a day: So it is." in done.stdout
     assert "1 failed, 2 passed, 1 ungraded" in done.stdout
-    assert "not graded: the score could be 0.000 to 1.000" in done.stdout
+    assert "\ntest_replies.py::test_odd\n  not graded: the score could be 0.000 to 1.000" in done.stdout
     assert "4 grades (1 pass, 2 fail, 1 ungraded)" in done.stdout
 
 
