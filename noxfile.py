@@ -260,7 +260,7 @@ HARNESSES = {
     "verl": ["verl>=0.8", "cachetools", "fastapi", "uvicorn"],  # the last three it asks for in an extra alone
     "verifiers": ["verifiers>=0.4"],
     "harbor": ["harbor-rewardkit>=0.2.3"],
-    "langfuse": ["langfuse>=5"],
+    "langfuse": ["langfuse>=5.0.1"],
     "opik": ["opik>=2.2"],
     "adk": ["google-adk>=2.13"],
     "evaluate": ["evaluate>=0.4", "datasets>=5.2"],
