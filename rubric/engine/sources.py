@@ -233,12 +233,10 @@ def _of_runs(name: str, found: Iterator[Any] | None) -> Candidate | None:
 
 def stand_in(item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
     """Return a candidate with the key, the group and the variables of *item*, a row that may be no candidate."""
-    if isinstance(item, Broken):
-        return Candidate("", key=item.key)
     with suppress(Exception):  # what is wrong with the row is told elsewhere
-        row = columns.row(item) if isinstance(item, Mapping) else {}
-        kept = {name: row[name] for name in ("key", "group", "variables") if not _is_missing(row.get(name))}
-        return Candidate("", **kept)
+        row = columns.row(item) if isinstance(item, Mapping) else dict[str, Any](key=getattr(item, "key", None))
+        names = {"key", "group", "variables"} & row.keys()
+        return Candidate("", **{name: row[name] for name in names if not _is_missing(row[name])})
     return Candidate("")
 
 

@@ -148,6 +148,11 @@ def _read(document: Document, format_: str | None, loading: Loading, name: str) 
         remark = f"{document.source}: read as {guess.format}, since {guess.why}; if it is another, name one with "
         remark = Wording(remark, format=None)
         raise LoadError(error.problems, guess.format, remark if guess.why else "") from None
+    except Exception as error:
+        if known.own:
+            raise
+        why = shorten(f"the reader of {known.name} raised {type(error).__name__}: {error}")
+        raise load_error(document.source, WHOLE, why) from error
     return evolve(suite, name=suite.name or name, source=document.source, warnings=tuple(notes.warnings))
 
 

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 _PROPERTY = "rubric"
 _UNGRADED = ("rubric_ungraded", "true")
 """The property in JUnit's XML of a test with a candidate that could not be graded."""
-_NO_JUDGE = "no judge: run pytest with --rubric-judge, or give one: assert_grade(candidate, rubric, judge)"
 
 
 class UngradedTest(AssertionError):  # noqa: N818 - pytest shows the name
@@ -145,7 +144,7 @@ def _default_judge(named: str | None) -> AnyJudge:
     try:
         return judge_or_default(named)
     except NoJudgeError as problem:
-        raise pytest.UsageError(f"{problem}; {_NO_JUDGE}") from None
+        raise pytest.UsageError(f"run pytest with --rubric-judge MODEL; {problem}") from None
 
 
 @guided

@@ -13,12 +13,12 @@ import re
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, cast
 
+from rubric.values.answers import Choices, JudgeAnswer
 from rubric.values.requests import Reply, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rubric.values.answers import JudgeAnswer
     from rubric.values.criteria import Criterion
     from rubric.values.requests import Ask
 
@@ -52,11 +52,16 @@ class OfflineModel:
 
 
 def _verdict(criterion: Criterion, ask: Ask) -> dict[str, Any]:
-    wanted, there = _stems(criterion.text), _stems(ask.candidate)
+    asked = criterion.text.partition("\nThe candidate is two responses")[0]
+    wanted, there = _stems(asked), _stems(ask.candidate)
     found = wanted & there
     share = len(found) / len(wanted) if wanted else 0.0
     if criterion.polarity == "contradiction":
         share = 1.0
+    if isinstance(criterion.answer, Choices) and {one.label for one in criterion.answer.choices} == {"1", "2", "tie"}:
+        sides = ask.candidate.removeprefix("response").partition("\nresponse 2")[::2]  # of a pair, below their heads
+        first, second = (len(_stems(side) & wanted) * (_HALF - ("must NOT hold" in asked)) for side in sides)
+        share = _HALF + ((first > second) - (first < second)) / 2
     value: bool | float | str = cast("JudgeAnswer", criterion.answer).nearest(share)
     if isinstance(value, float):
         value = round(value, 4)

@@ -267,7 +267,8 @@ def _own_scale(_: Subject, criterion: Criterion) -> Words:
     found = lint_texts.scale_in(criterion.text)
     if found is not None and found != scale:
         first, last = (f"{end:g}" for end in found)
-        cure = f"rates(text, ScoreRange({first}, {last}))" if all(map(float.is_integer, found)) else "scores(text)"
+        levels = f"rates(text, ScoreRange({first}, {last})), in a file levels: {first}..{last}"
+        cure = levels if all(map(float.is_integer, found)) else "scores(text), in a file answer: unit"
         yield f"the text asks for a score of {first} to {last}, and {what}", f"take the scale out, or use {cure}"
 
 

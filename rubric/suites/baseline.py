@@ -272,6 +272,8 @@ class Comparison(Presented, Listed[Change]):
     def sentence(self) -> str:
         """A description of what changed."""
         passed = "No drop beyond what is allowed" if self.counts["worse"] else "No worse than the baseline"
+        if self.risk is not None and self.counts["worse"] and all(drop.detectable > 1 for drop in self.drops):
+            passed = "Too few cases to show a drop"
         return f"{passed if self.passed else 'Worse than the baseline'}: {self._summary()}."
 
     def _summary(self) -> str:

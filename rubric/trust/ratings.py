@@ -394,13 +394,12 @@ def match_labels(given: Judged, labels: Labels) -> list[Ratings]:
         DefinitionError: A label is outside of its criterion's scale, names no criterion, or none has a candidate.
     """
     rows_of, by = labels.rows_by_name(given.keys, given.places)
-    out = []
+    out, lost = list[Ratings](), 0
     for criterion, every in _by_criterion(labels).items():
         mine, seen = [label for label in every if labels.counts(label)], sum(label.judge_seen for label in every)
         if not mine:
-            what = f"all {seen} of {criterion or 'the whole'} were given after a look at the judge's verdict"
-            cure = "label without it, or give labels.with_seen"
-            raise DefinitionError("labels", f"{what} (judge_seen), so they cannot show its errors; {cure}")
+            lost += seen
+            continue
         name, scale, values = _column(given, criterion, [label.value for label in mine], mine[0].place or "labels")
         people, weights, raters = _tabulate(mine, rows_of, len(given), scale)
         if np.isnan(people).all():
@@ -411,9 +410,10 @@ def match_labels(given: Judged, labels: Labels) -> list[Ratings]:
         unmatched = tuple(label.key for label in mine if label.key not in rows_of)
         among, left = (given.groups, given.grouped, raters), (unmatched, given.names, seen)
         out.append(Ratings(name, scale, values, people, *among, weights, *left, labels.counts_seen))
-    if not out:
-        raise DefinitionError("labels", "there is none")
-    return out
+    if out:
+        return [evolve(out[0], seen=out[0].seen + lost), *out[1:]]
+    what = f"all {lost} were given after a look at the judge's verdict (judge_seen), so they cannot show its errors"
+    raise DefinitionError("labels", f"{what}; label without it, or give labels.with_seen" if lost else "there is none")
 
 
 def _by_criterion(labels: Labels) -> dict[str, list[Label]]:

@@ -349,3 +349,12 @@ def test_an_assertion_type_that_cannot_be_loaded_stops_only_files_that_name_it(
     monkeypatch.undo()
     table._plugin_kinds.cache_clear()
     table._plugin_names.cache_clear()
+
+
+@pytest.mark.usefixtures("plugin")
+def test_an_error_in_its_reader_names_the_file_and_the_format(tmp_path: Path) -> None:
+    """It may be a defect of the package, of which the author of the file knows nothing."""
+    path = tmp_path / "a.yaml"
+    path.write_text("checklist:\n  - say: 5\n    expect: [Names the price]\n")
+    with pytest.raises(LoadError, match=r"a\.yaml: the reader of checklist raised \w+: "):
+        load_suite(path)

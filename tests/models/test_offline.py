@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rubric import Rubric, prefer
 from rubric.internals.frozen_map import FrozenMap
 from rubric.models.offline import OfflineModel
 from rubric.values.answers import Answer, Choices, Levels, Unit, YesNo
@@ -114,3 +115,19 @@ def test_no_key_that_was_not_asked_for(keys: list[str], candidate: str, text: st
 def test_it_is_free() -> None:
     """A reply costs nothing, and counts as one call."""
     assert asyncio.run(OfflineModel().answer(ask_of(Judge("offline")))).usage == Usage(calls=1, cost=0.0)
+
+
+def test_of_a_pair_the_response_with_more_of_the_words_is_better() -> None:
+    """In either order, and the other one where the words are unwanted; so a first comparison means something."""
+    kind = Rubric("kind").expects("Thanks the customer", id="thanks").forbids("Promises a voucher", id="gift")
+    texts = ("We thank you, dear customer.", "We promise a voucher.", "No.")
+    found = {(a, b): prefer(texts[a], texts[b], kind, "offline") for a in range(3) for b in range(3)}
+    assert {pair: [each.outcome for each in one.criteria] for pair, one in found.items() if pair[0] <= pair[1]} == {
+        (0, 0): ["tie", "tie"],
+        (0, 1): ["a", "a"],
+        (0, 2): ["a", "tie"],
+        (1, 1): ["tie", "tie"],
+        (1, 2): ["tie", "b"],
+        (2, 2): ["tie", "tie"],
+    }
+    assert found[1, 0].outcome == "b"

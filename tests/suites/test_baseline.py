@@ -147,6 +147,16 @@ def test_a_drop_beyond_the_scale_is_refused() -> None:
         REPORT.against(REPORT, largest_drop=5)
 
 
+def test_too_few_cases_to_show_any_drop_are_called_so() -> None:
+    """A comment on a pull request begins with it: "no drop" would be read as "nothing is worse"."""
+    before, after = (Report("s", tuple(row(name, score) for name in "ab")) for score in (1.0, 0.0))
+    found = after.compare(before, risk=0.05)
+    assert found.passed
+    assert found.sentence == "Too few cases to show a drop: 2 worse, mean -1.000."
+    many = (Report("s", tuple(row(f"{n}", 1.0 - (n < bad)) for n in range(50))) for bad in (2, 0))
+    assert next(many).compare(next(many), risk=0.05).sentence.startswith("No drop beyond what is allowed: 2 worse")
+
+
 def test_a_comparison_shows_itself() -> None:
     """In a line, as a table of what changed, and as plain data."""
     found = Report("s", (evolve(FAILED, score=0.5, entries=()),)).against(Report("s", (FAILED, row("gone", 0.8))))

@@ -186,6 +186,16 @@ def test_labels_that_saw_the_verdict_are_counted() -> None:
     assert found.criteria[0].n == agreement(GRADES, LABELS).criteria[0].n
 
 
+def test_a_criterion_all_of_whose_labels_saw_the_verdict_is_left_out_and_counted() -> None:
+    """One such label does not keep the others from being counted; where no other is left, there is no figure."""
+    one = Label("0", True, judge_seen=True)  # of the whole; the others are of a criterion
+    found = agreement(GRADES, Labels([one, *LABELS]))
+    assert found.criteria == agreement(GRADES, LABELS).criteria
+    assert "1 label left out, since the rater had seen the judge's verdict" in found.notes
+    with pytest.raises(DefinitionError, match=r"all 1 were given after a look .*; label without it, or give"):
+        agreement(GRADES, Labels([one]))
+
+
 def test_two_results_of_one_place_are_told() -> None:
     """Two runs without keys in one list: a label counts twice; with keys they are a group."""
     runs = [grade_many(["thanks", "no"] * 20, "thanks", "offline").collect() for _ in range(2)]
