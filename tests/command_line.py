@@ -24,7 +24,8 @@ COMMAND = [sys.executable, "-c", f"{OVER_HTTP}; from rubric.__main__ import run;
 def run(*arguments: str, stdin: str = "") -> Result:
     """Run the command line in this process."""
     result = CliRunner().invoke(main, arguments, input=stdin)
-    assert result.exception is None or isinstance(result.exception, SystemExit)
+    if not isinstance(result.exception, SystemExit | None):
+        raise result.exception
     return result
 
 

@@ -11,12 +11,13 @@ from typing import Any, Literal
 import click
 from attrs import asdict, define, field
 
-from rubric import DefinitionError, LoadError, Rubric, Suite, load, load_suite, loads_suite
+from rubric import DefinitionError, LoadError, Rubric, Suite, dump, dumps, load, load_suite, loads_suite
 from rubric import convert as convert_suite
 from rubric import diff as rubric_diff
 from rubric.commands import options, output
+from rubric.commands.file_arguments import WrongLineError, holds_results
 from rubric.commands.trust import from_extra
-from rubric.commands.wrong_lines import WrongLineError, columns_of, holds_results, in_options
+from rubric.commands.wrong_lines import columns_of, in_options
 from rubric.embed import NOTHING, counted, fields, shorten
 from rubric.errors import Problem
 from rubric.formats import Converted
@@ -125,12 +126,16 @@ def _check_written(name: str) -> None:
 @options.FROM
 def convert(file: str, *, form: str, out: str | None, source: str | None, names: Sequence[str], base: Any) -> None:
     """
-    Write a suite in another format.
+    Write a suite in another format, or a rubric as YAML or JSON.
 
     The parts that this format cannot hold are listed on standard error, after the warnings of the file itself.
 
     Exit codes: 0 written, 2 the file cannot be read or written.
     """
+    if form == "native" and source is None and is_rubric(file):  # which stays one
+        rubric = load(file, base=base)
+        dump(rubric, out) if out is not None else output.print_text(dumps(rubric))
+        return
     suite = load_suite(file, source, base=base, environ=options.read_environment(names))
     converted = convert_suite(suite, form)
     if changed := _count_changes(suite, converted):

@@ -23,10 +23,11 @@ from rubric import Candidate, LoadError, Suite, UngradedError, load, load_suite
 from rubric import grade as grade_candidate
 from rubric import plan as plan_calls
 from rubric.commands import options
+from rubric.commands.file_arguments import WrongLineError
 from rubric.commands.options import refuse_given
 from rubric.commands.output import Command, print_json, print_line, print_markdown, print_result, tell_rate
 from rubric.commands.running import SUITES_ONLY, RunOptions, pick_cases
-from rubric.commands.wrong_lines import WrongLineError, check_order, columns_of
+from rubric.commands.wrong_lines import columns_of, was_given
 from rubric.embed import JudgeLike, Wording, cell, clean, fields, one_candidate
 from rubric.engine.sources import holds_many
 from rubric.formats.agentv.targets import lacking_variables
@@ -75,7 +76,6 @@ class Inputs:
 
         With a target, a rubric alone is a suite of one case.
         """
-        check_order(*files)
         is_suite = self.source is not None or len(files) > 2 or not is_rubric(files[0])  # noqa: PLR2004
         if is_suite or (len(files) == 1 and self.target is not None):
             refuse_given({"question", "reference"}, "is for one candidate; the cases of a suite have their own")
@@ -83,7 +83,8 @@ class Inputs:
         of_suites = SUITES_ONLY | {"target", "hosts", "outputs", "servers", "names", "unsupported"}
         refuse_given({"verbose"}, "is for suites; one candidate is printed whole, so leave it out")
         if len(files) == 1 or not holds_many(Path(files[1])):
-            refuse_given({"outs"}, "is for suites; the result of one candidate is printed: --format json > result.json")
+            if was_given("outs"):
+                raise click.UsageError("--out is for suites; the result of one candidate is printed")
             refuse_given(of_suites, "is for suites; here is one rubric and one candidate")
         refuse_given({*of_suites, "outs"}, "is for suites")
         return True
@@ -258,6 +259,10 @@ def grade(files: Sequence[str], **given: Any) -> None:
         rubric = inputs.rubric(files[0])
         if len(files) == 1:
             message = f"{files[0]} is a rubric; name a --target that answers, or the file of the candidate: - is piped"
+            if inputs.question is not None:
+                message = "--input is the question, and what answers it, the candidate, comes second"
+                change = {"ARGUMENTS": [files[0], inputs.question.name], "question": ()}
+                raise WrongLineError(message, change)
             raise WrongLineError(message, {"ARGUMENTS": [files[0], "-"]})
         candidate = inputs.candidate(files[1], files[0])
         concurrency = {name: given[name] for name in ("concurrency",) if given[name] is not None}

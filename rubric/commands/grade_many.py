@@ -20,11 +20,12 @@ from rubric import Candidate, DefinitionError, Grade, Grades, Limits, Rubric, St
 from rubric import grade_many as grade_candidates
 from rubric import plan as plan_calls
 from rubric.commands import options
+from rubric.commands.file_arguments import WrongLineError
 from rubric.commands.kept_runs import Keeper, candidate_digest, last_runs
 from rubric.commands.options import refuse_given
 from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result, tell_rate
 from rubric.commands.running import describe_plan, print_groups
-from rubric.commands.wrong_lines import check_order, columns_of
+from rubric.commands.wrong_lines import columns_of
 from rubric.embed import CONCURRENCY, JudgeLike, RowBuilder, counted, shorten, source_of
 from rubric.engine import Shard, merge_results
 from rubric.results import Counts, Summary
@@ -83,9 +84,12 @@ class Inputs:
         if self.report is not None:
             reporter_for(self.report)
             options.refuse_folder(self.report)
-        if self.out is not None and self.out.suffix.lower() in (*_PAGES, ".xml", ".csv", ".md"):
-            cure = f"; a report is --report {self.out}" if self.out.suffix.lower() != ".csv" else ""
-            raise click.UsageError(f"--out {self.out}: results are lines of JSON; name a .jsonl{cure}")
+        if self.out is not None and (kind := self.out.suffix.lower()) in (*_PAGES, ".xml", ".csv", ".md"):
+            said, report = f"--out {self.out}: results are lines of JSON", ("--report", str(self.out))
+            if kind != ".csv":
+                raise WrongLineError(f"{said}, and a report is another option", {"out": (), "report": report})
+            said += ", and a table is made in Python: grades.to_csv(path)"
+            raise WrongLineError(said, {"out": ("--out", str(self.out.with_suffix(".jsonl")))})
         if self.store is None:
             refuse_given({"in_doubt"}, "is for a store; name one with --store FILE")
         if self.rerun is not None:
@@ -267,7 +271,6 @@ def grade_many(
     if (by := given["by"]) not in (None, "group", "key", "verdict", "judge"):
         given["columns"] = [*dict.fromkeys([*given["columns"], f"variables={by}"])]
     inputs = Inputs(**given)
-    check_order(rubric, *inputs.candidates)
     inputs.check(rubric)
     loaded = load(rubric)
     summary, short, results = inputs.run(rubric, loaded if threshold is None else loaded.passing_at(threshold), judge)

@@ -10,10 +10,11 @@ import click
 
 from rubric import Candidate, Rubric, load
 from rubric.commands import options
+from rubric.commands.file_arguments import WrongLineError
 from rubric.commands.local_server import NO_BROWSER, PORT, LocalServer
 from rubric.commands.options import A_COUNT, PATH
 from rubric.commands.output import Command, Refusal, print_line
-from rubric.commands.wrong_lines import WrongLineError, check_order, columns_of
+from rubric.commands.wrong_lines import columns_of
 from rubric.embed import counted, replacing, source_of
 from rubric.labelling.drawing import Draw
 from rubric.labelling.page import LabelPage, Results
@@ -45,7 +46,6 @@ def label(data: Path, rubric: Path, *, out: Path | None, page: Path | None, add:
     DATA is a file of candidates, as for grade-many. They come in a random order, and each answer is written to
     --out at once; `agree` and `estimate` read that file.
     """
-    check_order(data, rubric)
     if (out is None) == (page is None):
         said = "name one: the file of labels with --out FILE, or a page to send with --html FILE"
         raise WrongLineError(said, {"out": ("--out", "labels.csv")} if out is None else {})

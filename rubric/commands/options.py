@@ -12,8 +12,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from rubric import Budget, DefinitionError, Judge
+from rubric.commands.file_arguments import WrongLineError
 from rubric.commands.output import Refusal, print_line
-from rubric.commands.wrong_lines import WrongLineError, was_given
+from rubric.commands.wrong_lines import was_given
 from rubric.embed import CONCURRENCY, JudgeLike, fields, judge_or_default
 from rubric.engine import Plan
 from rubric.formats.registry import find_format, format_names
@@ -47,6 +48,11 @@ class Name(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4
 
     def __init__(self, known: Callable[[], Sequence[str]], find: Callable[[str], object]) -> None:
         self._known, self._find = known, find
+
+    @property
+    def choices(self) -> Sequence[str]:
+        """The names, as of `click.Choice`."""
+        return self._known()
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002 - as click calls it
         return f"[{'|'.join(self._known())}]"
@@ -371,7 +377,7 @@ def refuse_given(names: Collection[str], why: str) -> None:
     context = click.get_current_context()
     for option in context.command.params:
         if option.name in names and was_given(option.name):
-            raise click.UsageError(f"{option.opts[0]} {why}")
+            raise WrongLineError(f"{option.opts[0]} {why}", {"WITHOUT": [option.name]})
 
 
 def read_stream(stream: IO[str] | None) -> str:

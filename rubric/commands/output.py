@@ -26,6 +26,7 @@ from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.text import Text
 
 from rubric import Grade, RubricError, Ungraded
+from rubric.commands.file_arguments import check_files, kind_of
 from rubric.commands.wrong_lines import TYPED, in_options, meant, meant_in
 from rubric.embed import TOLERANCE, plugins, shown
 from rubric.internals.guesses import word_cure
@@ -144,7 +145,11 @@ class _OneVoice(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[TYPED] = [*args]
-        _, _, given = self.make_parser(ctx).parse_args(args=[*args])
+        try:
+            _, _, given = self.make_parser(ctx).parse_args(args=[*args])
+        except click.UsageError as problem:
+            problem.ctx = ctx
+            raise
         for option, times in Counter(given).items():
             if times > 1 and isinstance(option, click.Option) and not (option.multiple or option.is_flag):
                 message = f"{option.opts[0]} is given {times} times, and takes one value; give it once"
@@ -168,6 +173,7 @@ class Command(_OneVoice):
 
     def invoke(self, ctx: click.Context) -> Any:
         with _in_one_voice(self):
+            check_files(ctx)
             return super().invoke(ctx)
 
 
@@ -188,8 +194,9 @@ def _in_one_voice(command: click.Command) -> Iterator[None]:
         raise
     except click.UsageError as problem:
         said = "" if isinstance(problem, click.NoSuchOption) else problem.format_message().rstrip(".")
-        said = meant(said, problem.ctx, change=getattr(problem, "change", None)) or problem.format_message().rstrip(".")
-        path = "" if problem.ctx is None else f"; see {problem.ctx.command_path} --help"
+        context = problem.ctx or click.get_current_context(silent=True)
+        said = meant(said, context, change=getattr(problem, "change", None)) or problem.format_message().rstrip(".")
+        path = "" if context is None else f"; see {context.command_path} --help"
         raise Refusal(f"{said}{path}") from problem
 
 
@@ -236,7 +243,7 @@ class Commands(_OneVoice, click.Group):
         """Return the command that *args* name; an unknown one comes with the one that was meant."""
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             names = self.list_commands(ctx)
-            cure = word_cure("commands", "every", args[0], names) or f"; there are {', '.join(names)}"
+            cure = word_cure("commands", kind_of(*args[1:2]), args[0], names) or f"; there are {', '.join(names)}"
             said, found = f"no such command {args[0]!r}{cure}", self.get_command(ctx, meant_in(cure))
             raise click.UsageError(said if found is None else meant(said, ctx, found, args[1:]), ctx)
         return super().resolve_command(ctx, args)

@@ -12,7 +12,7 @@ import click
 from rubric import load, prefer_many
 from rubric.commands import options
 from rubric.commands.output import Command, Refusal, print_result
-from rubric.commands.wrong_lines import check_order, columns_of
+from rubric.commands.wrong_lines import columns_of
 from rubric.embed import replacing
 
 
@@ -33,7 +33,6 @@ def prefer(pairs: Path, rubric: Path, *, judge: Any, columns: Sequence[str], out
 
     Exit codes: 0 all pairs judged, 2 bad input, or a pair without a verdict.
     """
-    check_order(pairs, rubric)
     options.refuse_folder(out)
     named = columns_of(columns)
     if skipped := [name for name, column in named.items() if column is None]:

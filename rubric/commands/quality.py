@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ from rubric.commands import options, output
 from rubric.commands.files import rubric_files
 from rubric.commands.output import Command, Refusal
 from rubric.commands.trust import from_extra
-from rubric.commands.wrong_lines import check_order, columns_of
+from rubric.commands.wrong_lines import columns_of
 from rubric.embed import cell, source_of
 from rubric.formats.projects import is_rubric
 from rubric.quality import Influences, Remarks
@@ -102,7 +103,10 @@ def check(file: Path, judge: Any, repeats: int, form: str, **given: Any) -> None
     """
     calls = options.calls_of(given)
     if is_rubric(file):
-        found = run_tests(file, judge, repeats, **calls)
+        if not (rubric := load(file)).tests:
+            cure = f"what is wrong without any is told by another command, such as rubric lint {shlex.quote(str(file))}"
+            raise click.UsageError(f"{file} has no tests, such as tests: [{{reply: Thank you, passes: true}}]; {cure}")
+        found = run_tests(rubric, judge, repeats, **calls)
         output.print_result(found, form)
         sys.exit(found.exit_code)
     trials = {case.id: run_tests(case.rubric, by, repeats, **calls) for case, by in _cases_with_tests(file, judge)}
@@ -143,7 +147,6 @@ def probe(file: Path, candidates: Path, *, judge: Any, only_plan: bool, columns:
 
     Exit codes: 0 no attack is shown to move a verdict, 1 one is (or surely breaks --most), 2 nothing could be compared.
     """
-    check_order(file, candidates)
     asked = {
         "columns": columns_of(columns),
         **({} if only_plan else {"most": given["most"], **options.calls_of(given)}),

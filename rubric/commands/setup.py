@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from rubric import dumps, presets
+from rubric.commands.file_arguments import WrongLineError
 from rubric.commands.options import PATH, Name
 from rubric.commands.output import Command, Refusal, print_line
-from rubric.commands.wrong_lines import WrongLineError
 from rubric.embed import write_text
 
 PROGRAM = "rubric"

@@ -15,7 +15,7 @@ from rubric.store import export as exported_calls
 from rubric.store import stats as stats_of
 from rubric.store import verify as problems_in
 
-FILE = click.argument("file", type=PATH)
+FILE = click.argument("store", type=PATH, metavar="FILE")
 
 
 @click.group(cls=Commands)
@@ -26,33 +26,33 @@ def store() -> None:
 @store.command()
 @FILE
 @FORMAT
-def stats(file: Path, form: str) -> None:
+def stats(store: Path, form: str) -> None:
     """Count calls by state, their cost, and the cost saved."""
-    print_result(stats_of(file), form)
+    print_result(stats_of(store), form)
 
 
 @store.command()
 @FILE
 @click.option("--out", type=PATH, metavar="FILE", help="Write here, not to standard output.")
-def export(file: Path, out: Path | None) -> None:
+def export(store: Path, out: Path | None) -> None:
     """Write every call as a line of JSON, with keys and passwords masked."""
-    rows = exported_calls(file)
+    rows = exported_calls(store)
     if out is None:
         for row in rows:
             click.echo(json.dumps(row))
         return
-    refuse_inputs(out, [file])
+    refuse_inputs(out, [store])
     with replacing(out) as lines:
         lines.writelines(f"{json.dumps(row)}\n" for row in rows)
 
 
 @store.command()
 @FILE
-def verify(file: Path) -> None:
+def verify(store: Path) -> None:
     """Check the file: every request must match its key, and every reply must be readable."""
-    problems = problems_in(file)
+    problems = problems_in(store)
     for problem in problems:
-        print_line(f"{file}: {problem}", problem=True)
+        print_line(f"{store}: {problem}", problem=True)
     if problems:
         sys.exit(REFUSED)
-    print_line(f"{file}: whole")
+    print_line(f"{store}: whole")

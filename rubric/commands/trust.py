@@ -12,11 +12,12 @@ from typing import Any
 import click
 
 from rubric import Grades, LoadError, load
+from rubric.commands.file_arguments import WrongLineError, holds_results
 from rubric.commands.kept_runs import last_runs
 from rubric.commands.options import BY, FORMAT, JUDGE, LABEL_COLUMN, PATH, RISK, refuse_folder, refuse_given
 from rubric.commands.output import Command, Refusal, print_json, print_line, print_result
 from rubric.commands.view import results_of
-from rubric.commands.wrong_lines import WrongLineError, check_order, columns_of, holds_results
+from rubric.commands.wrong_lines import columns_of
 from rubric.suites import Report
 
 FINE, WORSE = 0, 1
@@ -57,7 +58,6 @@ def agree(results: Path, others: Path | None, *, out: Path | None, against: Any,
     if against is None:
         refuse_given({"risk"}, "is for a comparison; name the baseline with --against FILE")
     refuse_folder(out)
-    check_order(results, *filter(None, [others]))
     judges: Any = results
     if others is None and results.is_file() and not (results.suffix == ".jsonl" and holds_results(results)):
         judges = _labels(results, given["columns"])

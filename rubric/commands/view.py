@@ -12,11 +12,11 @@ from typing import Any
 import click
 
 from rubric import DefinitionError, Grades, Rubric, RubricError, load, load_suite
+from rubric.commands.file_arguments import holds_results
 from rubric.commands.kept_runs import folder_of_runs, kept_runs
 from rubric.commands.local_server import NO_BROWSER, PORT, LocalServer, Page
 from rubric.commands.options import JUDGE, PATH
 from rubric.commands.output import Command, Refusal
-from rubric.commands.wrong_lines import holds_results
 from rubric.embed import read_json
 from rubric.formats.projects import is_rubric
 from rubric.labelling.drawing import Draw
@@ -130,12 +130,12 @@ def _sheet(path: Path, report: Report) -> Sheet:
 
 
 @click.command(cls=Command)
-@click.argument("file", type=PATH, required=False)
+@click.argument("results", type=PATH, required=False, metavar="[FILE]")
 @click.option("--rubric", "rubrics", type=PATH, multiple=True, metavar="FILE", help="The rubric, or suite, of results.")
 @JUDGE
 @PORT
 @NO_BROWSER
-def view(file: Path | None, rubrics: tuple[Path, ...], judge: Any, port: int, *, no_browser: bool) -> None:
+def view(results: Path | None, rubrics: tuple[Path, ...], judge: Any, port: int, *, no_browser: bool) -> None:
     """
     Show kept runs, a store, a report or results in the browser.
 
@@ -144,7 +144,7 @@ def view(file: Path | None, rubrics: tuple[Path, ...], judge: Any, port: int, *,
     --out`; these need --rubric, and --judge where it was a panel. All can be searched. Only this machine and this user
     can open the address; nothing but labels is written.
     """
-    file = file or folder_of_runs()
+    file = results or folder_of_runs()
     if file is None:
         raise click.UsageError("RUBRIC_RUNS is empty, so no runs are kept; name a file or a folder")
     is_folder = file.is_dir() or file == folder_of_runs()

@@ -16,30 +16,32 @@ from typing import Any, cast
 import click
 
 from rubric import DefinitionError, RubricError
+from rubric.commands.file_arguments import (
+    NONE,
+    Change,
+    are_many,
+    fit,
+    in_order,
+    kind_of,
+    named_all,
+    near,
+    one_more,
+    one_of,
+)
 from rubric.embed import Wording, clean, rows_in, shorten, source_of
-from rubric.engine.sources import holds_many
+from rubric.engine.columns import likely_fields
 from rubric.errors import Problem
-from rubric.formats.projects import is_rubric
 from rubric.internals.guesses import word_cure
 
 TYPED = "rubric.typed"
 """Where a context has the words that were typed for its command."""
 
 _LONGEST = 600  # of a line that is printed: a pattern of a shell may stand for a thousand files
-_HELD = {"file": "rubric", "files": "rubric *", "results": "results", "rubric": "rubric"}
-_TREES, _LARGEST = (".yaml", ".yml", ".json"), 10**7  # the kinds of rubrics, and what is too large for one
 _ACTION = re.compile(r"; (rubric|FILE|TEXT|without)(?: ([\w-]+))?: ")
 """Begins a cure that is more than another word: a command, the place of a file, a piped text, an option too many."""
 
-Unit = tuple[str, Sequence[str]]  # words: "" an argument, a parameter, FILE 1, ARGUMENTS, COMMAND, TEXT, without
-
-
-class WrongLineError(click.UsageError):
-    """A wrong call, with the *change* that makes the line that was meant of the typed one: words by what they are."""
-
-    def __init__(self, message: str, change: Mapping[str, Sequence[str]]) -> None:
-        super().__init__(message)
-        self.change = change
+Unit = tuple[str, Sequence[str]]
+"""Words, and what they are: "" an argument, a parameter, FILE 1, ARGUMENTS, COMMAND, TEXT, without."""
 
 
 def meant(
@@ -69,23 +71,50 @@ def meant(
     rest = _units(_options_of(command, context), typed)
     before = [word for _, words in sorted(rest, key=lambda unit: bool(unit[0])) for word in words]
     before += ["another command"] * (group is context)
-    if command.name == "grade" and isinstance(group.command, click.Group) and _are_many(rest):
-        command, before = group.command.get_command(group, "grade-many") or command, []
-        said = f"{said}; grade-many grades many candidates".removeprefix("; ").replace("?; ", "? ")
+    files = [words[0] for name, words in rest if not name]
+    sure = [
+        words[0]
+        for before_it, (name, words) in zip([("", ["-"]), *rest], rest, strict=False)
+        if not name and not _is_unknown(before_it)
+    ]
+    if found_near := near(command, sure):
+        typed = [new for word in typed for new in found_near.get(word, [word])]
+        files = [new for word in files for new in found_near.get(word, [word])]
+        told = (f"{file}: {NONE}; did you mean {', '.join(map(repr, new[:3]))}?" for file, new in found_near.items())
+        said = _joined("" if said.endswith(NONE) else said, *told)
+    if isinstance(group.command, click.Group):
+        alone = one_of(files) if command.name == "grade-many" else []
+        other = "grade-many" if command.name == "grade" and are_many(files) else "grade" if alone else ""
+        if other:
+            command, before = group.command.get_command(group, other) or command, []
+            said = _joined(said, f"{other} grades {'one candidate, or a suite' if alone else 'many candidates'}")
+            change = {**({"ARGUMENTS": alone} if len(alone) == 1 else {}), **(change or {})}
+            change.pop("WITHOUT", None)
     about, units, is_whole = [said] * bool(said), list[Unit](), not isinstance(command, click.Group)
     rest = _units(own := _options_of(command, context), typed)
     while rest:
         unit = rest.pop(0)
         option, _, value = unit[1][0].partition("=")
-        if unit[0] or not option.startswith("-") or option == "-":
+        if not _is_unknown(unit):
             units.append(unit)
             continue
         cure = _option_cure(context, command, option)
         about.append(f"no such option {option}{_ACTION.sub('; ', cure, count=1)}")
         added = _guessed(cure, own, option, value, rest)
         units, is_whole = units + added, is_whole and bool(added)
-    said = "; ".join(dict.fromkeys(about)).replace("?; ", "? ")
+    said = _joined(*about)
     return _with_line(said, group, command, _changed(units, change or {}), before) if is_whole else said
+
+
+def _is_unknown(unit: Unit) -> bool:
+    """True if *unit* is an option that the command does not have."""
+    return not unit[0] and unit[1][0][:1] == "-" != unit[1][0]
+
+
+def _joined(*said: str) -> str:
+    """Return sentences as one, each once."""
+    text = "; ".join(dict.fromkeys(filter(None, said))).replace("?; write ", "? Write ")
+    return text.replace("?; without ", "? Without ").replace("?; ", "? ")
 
 
 def _guessed(cure: str, own: Mapping[str, click.Option], option: str, value: str, rest: list[Unit]) -> list[Unit]:
@@ -102,6 +131,8 @@ def _guessed(cure: str, own: Mapping[str, click.Option], option: str, value: str
         return [(known.name or "", [*new[:-1], f"{new[-1]}{value}"] if new[-1][-1] == "=" else [*new, *given])]
     if kind == "FILE" and "out" in option and "--out" in own and value and not Path(value).exists():
         return [(own["--out"].name or "", ["--out", value])]  # a file that is not there is written
+    if kind == "FILE" and value and "--column" in own and not Path(value).exists() and not Path(value).suffix:
+        return [("columns", ["--column", f"{next(iter(likely_fields(value)), 'output')}={value}"])]
     if kind == "FILE":
         return [(f"FILE {what}", given)] * bool(given)
     if kind == "TEXT":
@@ -110,57 +141,133 @@ def _guessed(cure: str, own: Mapping[str, click.Option], option: str, value: str
     return found + [("without", [*[option] * (kind == "without"), *given])] * bool(kind)
 
 
-def _changed(units: Sequence[Unit], change: Mapping[str, Sequence[str]]) -> list[Unit]:
-    return [unit for unit in (*units, *change.items()) if unit[1] and unit[1] == change.get(unit[0], unit[1])]
+def _changed(units: Sequence[Unit], change: Change) -> list[Unit]:
+    """Return *units* as *change* has them; WITHOUT names the options that are left out."""
+    left = {*change.get("WITHOUT", ())}
+    moved = [] if "ARGUMENTS" not in change else [name for name, _ in units if name[:5] == "FILE "]
+    units = [("without" if name in left else name, words) for name, words in units if name not in moved]
+    new = [(name, words) for name, words in change.items() if name != "WITHOUT"]
+    kept = [unit for unit in units if unit[0] == "without" or unit[1] == change.get(unit[0], unit[1])]
+    return [unit for unit in (*kept, *(unit for unit in new if unit not in kept)) if unit[1]]
 
 
 def _with_line(said: str, group: click.Context, command: click.Command, units: list[Unit], typed: list[str]) -> str:
     """Return what is *said* with the line of *units*, if a parser takes it and it is not the one that was *typed*."""
-    files = [*dict(units).get("ARGUMENTS", [words[0] for name, words in units if not name])]
-    for name, words in sorted(unit for unit in units if unit[0][:5] == "FILE "):
-        if int(name[5:]) > len(files) + 1:
-            return said
-        files.insert(int(name[5:]) - 1, words[0])
-    files = _in_order(command, files)
-    kinds = [*map(_kind, files)]
+    files = _files_in(units)
     names = {words[0] for name, words in units if name == "COMMAND"}
     if isinstance(group.command, click.Group):
         command = group.command.get_command(group, "".join(names)) or command
-    if command.name in {"grade-many", "label", "plan", "probe"} and all(kinds[:2]) and len(files) > 1:
+    if files is None or not fit(command, files := in_order(command, files)):
+        return said
+    if command.name in {"grade-many", "label", "plan", "probe"} and all(map(kind_of, files[:2])) and len(files) > 1:
         units = _columns(command, units, Path(files[command.name != "label"]))
+    said, units, written = _printed(said, command, files, units)
+    if written is None:
+        return said
     own = {*_options_of(command, group)}
-    given = [words for name, words in units if name and not name[0].isupper()]
-    words = [*files, *(word for each in given if own & {each[0].partition("=")[0], each[0][:2]} for word in each)]
-    lost = [word for each in given if not own & {each[0].partition("=")[0], each[0][:2]} for word in each]
+    given = [
+        (words, name != "without" and bool(own & {words[0].partition("=")[0], words[0][:2]}))
+        for name, words in units
+        if name and not name[0].isupper()
+    ]
+    words = [*files, *(word for each, is_own in given if is_own for word in each)]
+    lost = [word for each, is_own in given if not is_own for word in each]
     piped = [f"echo {shlex.quote(words[0])} | " for name, words in units if name == "TEXT"]
-    line = f"{''.join(piped)}{group.command_path} {command.name} {shlex.join(words)}".rstrip()
-    cure = f"without {shlex.join(lost)}, write {line}" if lost else f"write {line}"
-    is_new = words != typed or piped or names
-    if not is_new or {"--", "--help", "-h"} & {*words} or len(line) > _LONGEST or clean(line) != line:
+    line = f"{''.join(piped)}{group.command_path} {command.name} {shlex.join(words)}".rstrip() + written
+    is_new = words != typed or piped or names or written
+    if {"--", "--help", "-h"} & {*words} or len(line) > _LONGEST or clean(line) != line:
         return said
     try:
-        click.Command.make_context(command, command.name, words, group).close()
+        click.Command.make_context(command, command.name, [*words], group).close()
+    except click.MissingParameter as problem:
+        line = f"{group.command_path} {command.name} {{}} {shlex.join(words[len(files) :])}".rstrip()
+        return said if lost else _with_example(said, line, command, problem.param, files)
     except click.UsageError as problem:
-        if not (change := getattr(problem, "change", None) or _piped(problem, {} if "-" in words else dict(units))):
-            return said
-        said = f"{said}; {problem.message}".replace("?; ", "? ")
-        return _with_line(said, group, command, _changed(units, change), typed)
+        plain = problem.format_message().rstrip(".")
+        message, change = _mended(problem, plain, command, files, units)
+        said = _joined(said.replace(plain, message), "" if plain in said else message)
+        changed = _changed(units, change)
+        return said if changed == units else _with_line(said, group, command, changed, typed)
     except (click.ClickException, RubricError):
         return said
-    return f"{said} {cure[0].upper()}{cure[1:]}" if said.endswith("?") else f"{said}; {cure}"
+    return _joined(said, f"without {shlex.join(lost)}, write {line}" if lost else f"write {line}") if is_new else said
 
 
-def _piped(problem: click.UsageError, given: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
-    """Return the change that pipes the text which is *given* to an option in place of a file; {} at another problem."""
+def _files_in(units: Sequence[Unit]) -> list[str] | None:
+    """Return the arguments in *units*, those of options at their places; None if one before is missing."""
+    files = [*dict(units).get("ARGUMENTS", [words[0] for name, words in units if not name])]
+    for name, words in sorted(unit for unit in units if unit[0][:5] == "FILE "):
+        if int(name[5:]) > len(files) + 1:
+            return None
+        files.insert(int(name[5:]) - 1, words[0])
+    return files
+
+
+def _printed(
+    said: str, command: click.Command, files: list[str], units: list[Unit]
+) -> tuple[str, list[Unit], str | None]:
+    """Return *said*, *units* and the end of a line for one candidate, whose result is printed; None for no line."""
+    outs = [words[-1].removeprefix("--out=") for name, words in units if name == "outs"]
+    if command.name != "grade" or [*map(kind_of, files)] != ["rubric", "*"] or len(outs) != 1:
+        return said, units, ""
+    rest = [unit for unit in units if unit[0] not in ("outs", "form")]
+    if outs[0] in ("json", "table"):
+        return said, [*rest, ("form", ["--format", *outs])], ""
+    if Path(outs[0]).suffix not in ("", ".json", ".jsonl", ".txt"):
+        return _joined(said, "a report is of a suite"), units, None
+    told = "" if "one candidate is printed" in said else "the result of one candidate is printed"
+    return _joined(said, told), [*rest, ("form", ["--format", "json"])], f" > {shlex.quote(outs[0])}"
+
+
+def _with_example(
+    said: str, line: str, command: click.Command, missing: click.Parameter | None, files: list[str]
+) -> str:
+    """Return what is *said* of what is *missing*, with the *line* whose {} is *files* with a name in its place."""
+    named = named_all(command, files)
+    if isinstance(missing, click.Option) and missing.metavar == "FILE":
+        named += [missing.opts[0], "all.jsonl"]
+    if len(named) == len(files):
+        return said
+    return f"{said.removesuffix('?')}, such as {line.format(shlex.join(named))}" + "?" * said.endswith("?")
+
+
+def _mended(
+    problem: click.UsageError, said: str, command: click.Command, files: list[str], units: list[Unit]
+) -> tuple[str, Change]:
+    """Return what is *said* of a *problem* of *command* with *files* and *units*, and the change that mends it."""
+    if change := getattr(problem, "change", None):
+        return said, change
+    if said.startswith("Got unexpected extra"):
+        return one_more(command, files)
+    if isinstance(problem, click.BadOptionUsage) and said.endswith("requires an argument"):
+        option = _options_of(command, click.Context(command))[problem.option_name]
+        values = [*getattr(option.type, "choices", ()), option.metavar or "VALUE"]
+        return f"{said}, such as {problem.option_name} {values[0]}", {}
     param = problem.param if isinstance(problem, click.BadParameter) else None
-    text = given.get(param.name or "", ())[-1:] if param is not None and isinstance(param.type, click.File) else ()
-    return {param.name or "": (param.opts[0], "-"), "TEXT": text} if param is not None and text else {}
+    if param is None or not param.opts or not (words := dict(units).get(param.name or "")):
+        return said, {}
+    name, first, value = param.name or "", param.opts[0], words[-1].removeprefix(f"{param.opts[0]}=")
+    if isinstance(param.type, click.File) and "-" not in files:
+        return said, {name: (first, "-"), "TEXT": (value,)}
+    if isinstance(param.type, click.IntRange | click.FloatRange) and (bare := re.sub(r"[$€,_\s]", "", value)) != value:
+        return said, {name: (first, bare)}
+    choices, own = [*getattr(param.type, "choices", ())], _options_of(command, click.Context(command))
+    cure = word_cure("choices", command.name or "", value, {*choices, *own}) if choices else ""
+    new = shlex.split(meant_in(cure))
+    if not new or new[0] in choices:
+        return f"{said}{cure}", {name: (first, *new)} if new else {}
+    return f"{said}{cure}", {name: (), own[new[0]].name or "": new}
 
 
 def _columns(command: click.Command, units: list[Unit], data: Path) -> list[Unit]:
     """Return *units* with options that name the columns of *data*, where they do not name all."""
     given = [words[-1].removeprefix("--column=") for name, words in units if name == "columns"]
-    found = named = [each for each in given if "=" in each]
+    parts = [part for each in given for part in (each.split(",") if each.count("=") == each.count(",") + 1 else [each])]
+    parts = [re.sub("^(output|input|reference|context|key):", r"\1=", part) for part in parts]
+    outs = [words[-1] for name, words in units if name in ("out", "outs") and not Path(words[-1]).suffix]
+    if outs and outs[-1] in _header(data):
+        parts, units = [*parts, f"output={outs[-1]}"], [unit for unit in units if unit[0] not in ("out", "outs")]
+    found = named = [each for each in parts if "=" in each]
     with suppress(click.UsageError, OSError, ValueError, ImportError, TypeError):
         try:
             next(iter(cast("Iterable[Any]", source_of(data, columns_of(named)).items)), None)
@@ -168,11 +275,19 @@ def _columns(command: click.Command, units: list[Unit], data: Path) -> list[Unit
             cure: dict[str, list[str]] = {}
             in_options(problem, command, cure)
             found = cure.get("columns", [])[1::2] or named
-    bare = [each for each in given if "=" not in each and not any(one.endswith(f"={each}") for one in found)]
+    bare = [each for each in parts if "=" not in each and not any(one.endswith(f"={each}") for one in found)]
     found = [*found, *(f"output={each}" for each in bare)]
     if found == given:
         return units
     return [*(unit for unit in units if unit[0] != "columns"), *(("columns", ["--column", each]) for each in found)]
+
+
+def _header(data: Path) -> list[str]:
+    """Return the columns of the first row of *data*; [] if there is none."""
+    with suppress(RubricError, OSError, ImportError):
+        _, first = next(rows_in("data", data), ("", None))
+        return [*first] if isinstance(first, dict) else []
+    return []
 
 
 def meant_in(cure: str) -> str:
@@ -199,19 +314,15 @@ def _units(own: Mapping[str, click.Option], typed: Sequence[str]) -> list[Unit]:
 
 def _option_cure(context: click.Context, command: click.Command, name: str) -> str:
     """Return the end of the message that *command* has no option *name*."""
-    if cure := word_cure("options", command.name or "", name.replace("_", "-"), _options_of(command, context)):
+    name = re.sub("-(col|field)$", "-column", name.replace("_", "-"))
+    name = name[1:] if re.fullmatch("--\\w", name) else name
+    if cure := word_cure("options", command.name or "", name, _options_of(command, context)):
         return cure
     root = context.find_root().command
     every = root.list_commands(context) if isinstance(root, click.Group) else []
     ones = [(each, root.get_command(context, each)) for each in every if isinstance(root, click.Group)]
     having = [each for each, one in ones if one is not None and name in _options_of(one, context)]
     return f"; it belongs to rubric {shorten(', '.join(having), 60)}" if having else ""
-
-
-def holds_results(path: Path) -> bool:
-    """True if the first line of the file at *path* is a result, or the end of a shard without any."""
-    _, first = next(rows_in("results", path, ".jsonl", broken=lambda _: None), ("", None))
-    return isinstance(first, dict) and not {"findings", "end_of_shard"}.isdisjoint(first)
 
 
 def columns_of(given: Sequence[str]) -> dict[str, str | Sequence[str] | None]:
@@ -230,51 +341,6 @@ def columns_of(given: Sequence[str]) -> dict[str, str | Sequence[str] | None]:
             raise click.UsageError(f"--column {text}: {name} is given twice; give it once")
         named[name] = column or None
     return named
-
-
-def _kind(file: str) -> str:
-    """Return what *file* holds: a `rubric`, `results`, or `*` for another thing; '' if there is none."""
-    with suppress(RubricError, OSError):
-        if Path(file).is_file():
-            is_small = Path(file).stat().st_size < _LARGEST
-            return "rubric" if is_small and is_rubric(file) else "results" if holds_results(Path(file)) else "*"
-    return "*" if Path(file).exists() else ""
-
-
-def _places(command: click.Command) -> list[str]:
-    """Return what the arguments of *command* hold, in their order: a `rubric`, `results`, or `*` for another thing."""
-    names = (param.name or "" for param in command.params if isinstance(param, click.Argument))
-    return " ".join(_HELD.get(name, "*") for name in names).split()
-
-
-def _are_many(units: Sequence[Unit]) -> bool:
-    """True if the arguments in *units* are a rubric and many candidates: a file or a folder of them, or several."""
-    files = [words[0] for name, words in units if not name]
-    is_sure = not any(file[:1] == "-" != file for file in files)  # else one may be the value of an unknown option
-    rubrics = [file for file in files if Path(file).suffix in _TREES[:2] and _kind(file) == "rubric"]
-    others = [Path(each) for each in files if each not in rubrics and _kind(each) not in ("", "results")]
-    are_many = any(map(holds_many, others)) or (is_sure and len(others) > 1)
-    return are_many and len(rubrics) == 1 and not {each.suffix for each in others} & {*_TREES[:2]}
-
-
-def check_order(*files: object) -> None:
-    """Refuse *files* in another order than that in which the command takes them."""
-    command, given = click.get_current_context().command, [*map(str, files)]
-    places = _places(command)
-    first, where = (places[1], "last") if places[0] == "*" else (places[0], "first")
-    if Path(given[places.index(first)]).suffix.lower() not in _TREES and _in_order(command, given) != given:
-        raise click.UsageError(f"the {first} come{'s' * (first == 'rubric')} {where}")
-
-
-def _in_order(command: click.Command, files: list[str]) -> list[str]:
-    """Return *files* in the order in which *command* takes them; as they are, if one that it needs is not there."""
-    places = _places(command)
-    kinds = [*map(_kind, files)] if len(files) >= len(places) else []
-    found = {place: kinds.index(place) for place in places if place in kinds and place != "*"}
-    if len(found) < len(places) - 1 or not found:
-        return files
-    others = [file for n, file in enumerate(files) if n not in found.values()]
-    return [*(files[found[place]] if place in found else others.pop(0) for place in places), *others]
 
 
 # -- arguments as options ----------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from attrs import field, fields, frozen
 from rubric.errors import DefinitionError, Wording
 from rubric.internals.fields import nearest, refuse, suggest
 from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.guesses import argument_for
 from rubric.internals.row_files import refuse_twice
 from rubric.internals.text import shorten
 from rubric.values.candidates import Candidate
@@ -45,11 +46,22 @@ _OWN = {_plain(name): name for name in FIELDS if name not in ("key", "group")}  
 
 
 @lru_cache(maxsize=2**18)  # called for each column of each row; bounded, since rows of JSON may have any keys
-def _likely_fields(name: str) -> tuple[str, ...]:
+def likely_fields(name: str) -> tuple[str, ...]:
     """Return the fields that a column called *name* may be meant for, the likeliest first."""
     plain = _plain(name)
     near = nearest(plain, _OWN, _NEAR) or [own for own in _OWN if sorted(own) == sorted(plain)]
     return _MEANS.get(plain) or tuple(_OWN[own] for own in near)
+
+
+def _meant(name: object, value: Mapping[Any, Any]) -> Wording | str:
+    """Return the columns that were meant by those of *value*, whose key *name* is no field."""
+    if value[name] in FIELDS:
+        return Wording("; it is the other way round: ", columns={v: k for k, v in value.items() if v in FIELDS})
+    field = argument_for("Candidate", str(name), FIELDS) or next(iter(likely_fields(str(name))), "")
+    if not field:
+        return suggest(str(name), FIELDS)
+    others = {key: column for key, column in value.items() if key != name}
+    return Wording(f"; it is {field!r}: ", columns={field: value[name], **others})
 
 
 def _as_named(value: object) -> FrozenMap:
@@ -71,9 +83,7 @@ def _as_named(value: object) -> FrozenMap:
             expected = f"the name of a column{many}, or None to pass over a column of this name"
             raise refuse(f"columns.{name}", column, expected)
         if name not in FIELDS:
-            swapped = Wording("; it is the other way round: ", columns={v: k for k, v in value.items() if v in FIELDS})
-            why = swapped if column in FIELDS else suggest(str(name), FIELDS)
-            raise DefinitionError(f"columns.{name}", Wording("is not a field of a candidate", why))
+            raise DefinitionError(f"columns.{name}", Wording("is not a field of a candidate", _meant(name, value)))
     return FrozenMap(value)
 
 
@@ -187,7 +197,7 @@ class Columns:
         used = self._used()
         for name in names:
             is_used = name in FIELDS or name in used or name in self.named
-            if isinstance(name, str) and not is_used and (means := _likely_fields(name)):
+            if isinstance(name, str) and not is_used and (means := likely_fields(name)):
                 yield name, means
 
     def _with(self, unused: Mapping[str, tuple[str, ...]], there: Iterable[str]) -> dict[str, str | None]:

@@ -180,7 +180,7 @@ def _edit(file: Path, rubric: Rubric) -> str | None:
 
 
 def unknown_suffix(file: Path) -> Problem:
-    return Problem(str(file), *WHOLE, "", f"the suffix {file.suffix!r} is unknown; name the file .yaml, .yml or .json")
+    return Problem(str(file), *WHOLE, "", f"a rubric is read from .yaml, .yml or .json, and not from {file.suffix!r}")
 
 
 def schema(of: Literal["rubric", "suite"] = "rubric", /) -> dict[str, Any]:

@@ -129,7 +129,7 @@ def _document(file: Path, base: Path | None, loading: Loading) -> Document:
                 return parse(known.translate(file, text, loading), str(file), limits=FOR_SUITES)
             except DefinitionError as problem:
                 raise load_error(str(file), WHOLE, problem.message) from None
-    message = f"the suffix {file.suffix!r} is unknown; name the file .yaml, .yml, .json, .jsonl or .csv"
+    message = f"a suite is read from .yaml, .yml, .json, .jsonl or .csv, and not from {file.suffix!r}"
     raise load_error(str(file), WHOLE, message)
 
 

@@ -61,6 +61,10 @@ def rows_in(
     if not path.is_file():  # nor a pipe, which would never end
         raise DefinitionError(field, f"there is no file {str(path)!r}")
     try:
+        with path.open("rb") as file:
+            if file.read(15) == b"SQLite format 3":
+                cure = f"such as grade-many rubric.yaml answers.jsonl --store {path.name} --out results.jsonl"
+                _refuse(f"{path.name} is a store of replies; to grade by them again asks nothing, {cure}")
         for number, row in read(path):
             if isinstance(row, Broken):
                 yield f"{path.name}:{number}", (broken or _refuse)(row.why)

@@ -123,7 +123,9 @@ _BY_CLASS: tuple[tuple[FailureKind, set[str]], ...] = (
 )
 """The kinds of errors without a status, by the names of their classes; the first match decides."""
 
-_NO_VENDOR = re.compile(r"LLM Provider NOT provided.*?model=(\S+)", re.DOTALL)
+_NO_VENDOR = re.compile(
+    r"(?:LLM Provider NOT provided.*?model=|GetLLMProvider Exception.*?original model: )(\S+)", re.DOTALL
+)
 _WITH_COLON = re.compile("(openai|anthropic|gemini|azure|mistral|groq|ollama|bedrock|xai):/*(.+)")
 _A_NAME = "no vendor is known by {!r}{} A model's name is vendor/model, such as 'openai/gpt-5.6'"
 _OWN_SERVER = "; on a server of yours, it is Judge({!r}, via={!r})"

@@ -189,7 +189,8 @@ def check(
         raise fields.refuse("rubric", rubric, "a Rubric, or the path of its file")
     given = rubric if isinstance(rubric, Rubric) else load(fields.as_path("rubric", rubric))
     if not given.tests:
-        raise DefinitionError("tests", "the rubric has none; add one: rubric.tested_by('a good reply', passes=True)")
+        cure = "add one: rubric.tested_by('a good reply', passes=True); lint(rubric) says what is wrong without any"
+        raise DefinitionError("tests", f"the rubric has none; {cure}")
     for index, test in enumerate(given.tests):
         test.check(given, f"tests[{index}]")
     for index, criterion in tests_that_are_anchors(given):

@@ -127,7 +127,7 @@ def test_many_candidates_are_reported_to_ci(folder: Path) -> None:
     assert (suite.tests, suite.failures, done.exit_code) == (len(TEXTS), sum(not one.passed for one in whole), 1)
     assert suite.time > 0
     refused = graded(folder, "--out", folder / "junit.xml")
-    assert f"a report is --report {folder / 'junit.xml'}" in " ".join(refused.stderr.split())
+    assert f"--judge offline --report {folder / 'junit.xml'}" in " ".join(refused.stderr.split())
 
 
 def test_people_get_a_table(folder: Path) -> None:

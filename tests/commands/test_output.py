@@ -130,8 +130,10 @@ def test_a_cure_that_a_command_lacks_is_left_out() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_edits_that_grade_anew_name_the_file_of_candidates() -> None:
-    """A file of results has none; that is said before a file is read."""
-    said = run("align", "polite.yaml", "results.jsonl", "labels.csv", "--edit", "anchors").stderr
+    """A file of results has none."""
+    Path("judged.jsonl").write_text(run_results(), encoding="utf-8")
+    Path("labels.csv").write_text("key,value\n", encoding="utf-8")
+    said = run("align", "polite.yaml", "judged.jsonl", "labels.csv", "--edit", "anchors").stderr
     assert "--edit anchors grades the candidates anew, and RESULTS has none; name their file: --candidates FILE" in said
 
 

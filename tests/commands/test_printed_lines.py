@@ -49,7 +49,7 @@ def test_a_printed_line_has_all_that_was_typed(name: str) -> None:
         done = run(*words)
         _write(FILES)  # some are written over
         if done.exit_code == 2:
-            assert lost_in(" ".join(done.stderr.split()), words) == []
+            assert lost_in(" ".join(done.stderr.split()), words) == [], (words, done.stderr)
 
 
 @each_row(
@@ -134,11 +134,14 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
     ("typed", "said"),
     [
         ("grade polite.yaml reply.txt --model offline --zebra", "did you mean '--judge'? no such option --zebra; see"),
-        ("grade polite.yaml reply.txt --model offline --repeat x", "did you mean '--judge'?; see"),
+        (
+            "grade polite.yaml reply.txt --model offline --repeat x",
+            "did you mean '--judge'? Invalid value for '--repeat': 'x' is",
+        ),
         ("grade polite.yaml reply.txt --judge-model offline --help", "did you mean '--judge'?; see"),
         ("agree results.jsonl --store a.db", "no such option --store; it belongs to rubric align"),
         ("store replies.db", "no such command 'replies.db'; there are export, stats, verify; see"),
-        ("eval", "did you mean 'grade'?; see"),
+        ("eval", "did you mean 'grade', such as rubric grade rubric.yaml answer.txt?; see"),
     ],
 )
 def test_no_line_is_printed_where_one_would_lose_something(typed: str, said: str) -> None:

@@ -106,7 +106,7 @@ def test_too_large(tmp_path: Path) -> None:
 
 def test_unknown_suffix(tmp_path: Path) -> None:
     """The suffix says what is in a file, so an unknown one is refused."""
-    assert problem_of(tmp_path / "a.txt") == " the suffix '.txt' is unknown; name the file .yaml, .yml or .json"
+    assert problem_of(tmp_path / "a.txt") == " a rubric is read from .yaml, .yml or .json, and not from '.txt'"
     with pytest.raises(DumpError, match="suffix"):
         dump(RUBRIC, tmp_path / "a.txt")
 

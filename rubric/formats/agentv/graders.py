@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from attrs import evolve, frozen
 
 from rubric import Criterion, DefinitionError, Holds, Judge, Levels, Rubric, Unit, YesNo
-from rubric.embed import Answer, Check, Cursor, shorten
+from rubric.embed import Answer, Check, Cursor, fields, shorten
 from rubric.formats.agentv.checks import CHECKS, read_check, unknown
 from rubric.formats.agentv.prompts import Prompt, read_prompt
 from rubric.formats.agentv.scope import THRESHOLD, Entry, Scope, Task
@@ -166,6 +166,8 @@ def read_judged(entry: Entry) -> Grader | None:
     for unused in (key for key in ("max_steps", "preprocessors") if key in at and key not in read):
         at[unused].once(f"`{unused}` is not used: the judge has no tools, and reads plain text")
     items = _items(entry, judged)
+    if items is None and isinstance(judged.value, str) and fields.names_a_file(judged.value):
+        judged.error(f"{judged.value!r} looks like the path of a file, and is not text; write its criteria here")
     if items is None and entry.kind in ITEMS:
         entry.warn("AgentV skips a text that is not a list; here it is judged as one criterion")
     return _free(entry, prompt, judged) if items is None else _judge_items(entry, prompt, items)

@@ -1,0 +1,208 @@
+"""The files that a command is called with: what they hold, where they belong, and which are meant by a wrong name."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from rubric import RubricError
+from rubric.embed import fields, rows_in
+from rubric.engine.sources import holds_many
+from rubric.formats.projects import is_rubric
+
+Change = Mapping[str, Sequence[str]]
+"""What makes the line that was meant of the one that was typed: words by what they are; see `wrong_lines`."""
+
+_HELD = {"file": "rubric", "files": "rubric *", "results": "results", "rubric": "rubric"}
+_TREES, _LARGEST = (".yaml", ".yml", ".json"), 10**7  # the kinds of rubrics, and what is too large for one
+_TEXTS, _ROWS = (".txt", ".md"), (".jsonl", ".ndjson", ".csv")
+_WRITTEN = {"init", "generate", "schema"}  # commands whose arguments may name what is not there
+_MODEL = re.compile(r"offline|(gpt|claude|gemini|mistral|llama|o\d)[\w.-]*|[a-z_]+[/:][\w.:/-]+")
+_EXAMPLES = {
+    "files": "rubric.yaml answer.txt", "file": "rubric.yaml", "rubric": "rubric.yaml", "before": "before.yaml",
+    "after": "after.yaml", "results": "results.jsonl", "parts": "results.jsonl", "candidates": "answers.jsonl",
+    "data": "answers.jsonl", "labels": "labels.csv", "others": "labels.csv", "pairs": "pairs.jsonl", "store": "kept.db",
+}  # fmt: skip
+"""A name for each argument that is missing, in a line that is an example."""
+
+
+class WrongLineError(click.UsageError):
+    """A wrong call, with the *change* that makes the line that was meant of the typed one."""
+
+    def __init__(self, message: str, change: Change) -> None:
+        super().__init__(message)
+        self.change = change
+
+
+def holds_results(path: Path) -> bool:
+    """True if the first line of the file at *path* is a result, or the end of a shard without any."""
+    _, first = next(rows_in("results", path, ".jsonl", broken=lambda _: None), ("", None))
+    return isinstance(first, dict) and not {"findings", "end_of_shard"}.isdisjoint(first)
+
+
+def kind_of(file: str = "") -> str:
+    """Return what *file* holds: a `rubric`, `results`, or `*` for another thing; '' if there is none."""
+    with suppress(RubricError, OSError):
+        if Path(file).is_file():
+            is_small = Path(file).stat().st_size < _LARGEST
+            return "rubric" if is_small and is_rubric(file) else "results" if holds_results(Path(file)) else "*"
+    return "*" if file and Path(file).exists() else ""
+
+
+def arguments_of(command: click.Command) -> list[click.Argument]:
+    return [param for param in command.params if isinstance(param, click.Argument)]
+
+
+def _places(command: click.Command) -> list[str]:
+    """Return what the arguments of *command* hold, in their order: a `rubric`, `results`, or `*` for another thing."""
+    return " ".join(_HELD.get(each.name or "", "*") for each in arguments_of(command)).split()
+
+
+def in_order(command: click.Command, files: list[str]) -> list[str]:
+    """Return *files* in the order in which *command* takes them; as they are, if one that it needs is not there."""
+    places = _places(command)
+    kinds = [*map(kind_of, files)] if len(files) >= len(places) else []
+    found = {place: kinds.index(place) for place in places if place in kinds and place != "*"}
+    if len(found) < len(places) - 1 or not found:
+        return files
+    others = [file for n, file in enumerate(files) if n not in found.values()]
+    return [*(files[found[place]] if place in found else others.pop(0) for place in places), *others]
+
+
+def fit(command: click.Command, files: Sequence[str]) -> bool:
+    """False if a rubric or results are where *command* takes the other of them."""
+    known = zip(_places(command), map(kind_of, files), strict=False)
+    return not any("*" != held != kind for held, kind in known if kind in _HELD)
+
+
+def named_all(command: click.Command, files: Sequence[str]) -> list[str]:
+    """Return *files* at their places in *command*, with names for missing ones; as they are, if one fits none."""
+    rest, named, places = [*files], list[str](), _places(command)
+    for name, held in zip((each.name for each in arguments_of(command)), places, strict=False):
+        fits = [file for file in rest if kind_of(file) in (held, "") or (held == "*" and kind_of(file) not in places)]
+        named += [rest.pop(rest.index(fits[0]))] if fits else _EXAMPLES[name or ""].split()
+    return [*files] if rest else named
+
+
+def are_many(files: Sequence[str]) -> bool:
+    """True if *files* are a rubric and many candidates: a file or a folder of them, or several."""
+    is_sure = not any(file[:1] == "-" != file for file in files)  # else one may be the value of an unknown option
+    rubrics = [file for file in files if Path(file).suffix in _TREES[:2] and kind_of(file) == "rubric"]
+    others = [Path(each) for each in files if each not in rubrics and kind_of(each) not in ("", "results")]
+    are_several = any(map(holds_many, others)) or (is_sure and len(others) > 1)
+    return are_several and len(rubrics) == 1 and not {each.suffix for each in others} & {*_TREES[:2]}
+
+
+def one_of(files: Sequence[str]) -> list[str]:
+    """Return what is graded alone of *files*: a suite, with or without a rubric, or a rubric and one text; or []."""
+    path = Path(files[-1]) if files and len(files) <= 2 and kind_of(files[-1]) == "*" else Path()  # noqa: PLR2004
+    return [str(path)] if path.suffix in _TREES[:2] else [*files] if path.suffix in _TEXTS and files[1:] else []
+
+
+def near(command: click.Command, files: Sequence[str]) -> dict[str, list[str]]:
+    """Return the files that are meant by those of *files* that are not there: of their pattern, stem, or the like."""
+    taken = len(files) if any(each.nargs < 0 for each in arguments_of(command)) else len(arguments_of(command))
+    found = {}
+    for file in files[:taken] if command.name not in _WRITTEN else ():
+        path = Path(file)
+        if file[:1] == "-" or " " in file or not path.name:
+            continue
+        with suppress(OSError, ValueError):
+            others = [each.name for each in path.parent.glob("*") if each.is_file()]
+            same = [name for name in others if Path(name).stem == path.stem]
+            alike = same if len(same) == 1 else filter(None, [fields.misspelt(path.name, others)])
+            of_pattern = sorted(each.name for each in path.parent.glob(path.name))
+            if not path.exists() and (names := of_pattern or [*alike]):
+                found[file] = [str(path.with_name(name)) for name in names]
+    return found
+
+
+def one_more(command: click.Command, files: Sequence[str]) -> tuple[str, Change]:
+    """Return what is said of a *command* with more *files* than it takes, and the change that mends it, or {}."""
+    own = {option: each.name or "" for each in command.params for option in each.opts}
+    takes = " ".join(command.collect_usage_pieces(click.Context(command))[1:])
+    said = f"{command.name} takes {takes or 'no file'}: {command.get_short_help_str(200).rstrip('.')}"
+    rubrics, last = [file for file in files if kind_of(file) == "rubric"], files[-1]
+    if change := as_judge(command, files):
+        return "a judge is an option", change
+    if "--out" in own and Path(last).suffix and not Path(last).exists():
+        return f"{said}, and writes by an option", {"ARGUMENTS": files[:-1], own["--out"]: ("--out", last)}
+    if len(rubrics) != 1 or "rubric" in _places(command):
+        return said, {}
+    moved = {own["--rubric"]: ("--rubric", *rubrics)} if "--rubric" in own else {"without": rubrics}
+    return said, {"ARGUMENTS": [file for file in files if file not in rubrics], **moved}
+
+
+def as_judge(command: click.Command, files: Sequence[str]) -> Change:
+    """Return the change that names the last of *files* as the judge, where it is a model and no file; or {}."""
+    is_model = files and not Path(files[-1]).exists() and _MODEL.fullmatch(files[-1]) and not kind_of(files[-1])
+    has_judge = any(each.name == "judge" for each in command.params)
+    return {"ARGUMENTS": files[:-1], "judge": ("-j", files[-1])} if is_model and has_judge and files[1:] else {}
+
+
+NONE = "there is no such file"
+
+
+def check_files(context: click.Context) -> None:
+    """
+    Refuse files of the command in *context* that are not there, in another order, or of another kind than it takes.
+
+    Raises:
+        click.UsageError: One is; some have the change that makes the line that was meant.
+    """
+    command, places = context.command, _places(context.command)
+    given = [context.params[each.name or ""] for each in arguments_of(command)]
+    files = [str(file) for each in given for file in (each if isinstance(each, tuple) else [each]) if file is not None]
+    if not files or command.name in _WRITTEN:
+        return
+    if change := as_judge(command, files):
+        raise WrongLineError("a judge is an option", change)
+    first, where = (places[1], "last") if places[:1] == ["*"] and len(places) > 1 else (places[0], "first")
+    if in_order(command, files) != files and Path(files[places.index(first)]).suffix.lower() not in _TREES:
+        raise click.UsageError(f"the {first} come{'s' * (first == 'rubric')} {where}")
+    if command.name == "grade-many" and one_of(files):
+        raise click.UsageError("grade grades one candidate, or a suite")
+    for place, file in zip([*places, *places[-1:] * len(files)], files, strict=False):
+        _check_file(command, place, file, files)
+
+
+def _check_file(command: click.Command, place: str, file: str, files: Sequence[str]) -> None:
+    """Refuse a *file*, one of *files*, that is not what *command* takes at its *place*."""
+    kind, suffix, line = kind_of(file), Path(file).suffix.lower(), f"such as rubric {command.name}"
+    if not kind and file != "-":
+        if near(command, [file]) or not (
+            command.name == "view" or any(each.nargs < 0 for each in arguments_of(command))
+        ):
+            raise WrongLineError(f"{file}: {NONE}", {})
+    elif place == "rubric" and kind == "results" and command.name == "convert":
+        cure = (
+            "a table of them is made in Python: grades.to_csv(path), of grades = Grades.read_jsonl(path, rubric, judge)"
+        )
+        raise click.UsageError(f"{file} holds results; {cure}")
+    elif place == "rubric" and kind == "results":
+        raise WrongLineError(f"{file} holds results, which are shown by another command", {"COMMAND": ["view"]})
+    elif command.name == "view" and kind == "rubric":
+        raise WrongLineError("view shows results, and plan a rubric", {"COMMAND": ["plan"]})
+    elif command.name == "grade" and suffix in _TEXTS and one_of(files[:1]):
+        message = f"{files[0]} is a suite, whose cases have their candidates"
+        raise WrongLineError(message, {"ARGUMENTS": files[:1], "without": files[1:]})
+    elif command.name == "grade" and suffix in _TEXTS and files == [file]:
+        cure = f"{line} rubric.yaml {shlex.quote(file)}"
+        raise click.UsageError(f"{file} is a candidate, and the rubric comes first, {cure}")
+    elif command.name in ("probe", "label") and place == "*" and suffix in _TEXTS:
+        cure = f"{line} {shlex.join('answers.jsonl' if each == file else each for each in files)}"
+        raise click.UsageError(f"{file} is one text; candidates are a folder, or rows of a file, {cure}")
+    elif place == "results" and suffix in _ROWS and kind == "*":
+        missing = [] if len(files) == len(_places(command)) else named_all(command, files)
+        graded = f"such as rubric grade-many rubric.yaml {shlex.quote(file)} --out results.jsonl"
+        cure = (
+            f"the results come first, {line} {shlex.join(missing)}"
+            if missing
+            else f"candidates are graded first, {graded}"
+        )
+        raise click.UsageError(f"{file} holds no results; {cure}")
