@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -75,7 +76,9 @@ def in_order(command: click.Command, files: list[str]) -> list[str]:
 
 
 def fit(command: click.Command, files: Sequence[str]) -> bool:
-    """False if a rubric or results are where *command* takes the other of them."""
+    """False if a rubric or results are where *command* takes the other of them, and no file is missing."""
+    if len(files) < len(_places(command)):
+        return True
     known = zip(_places(command), map(kind_of, files), strict=False)
     return not any("*" != held != kind for held, kind in known if kind in _HELD)
 
@@ -130,6 +133,10 @@ def one_more(command: click.Command, files: Sequence[str]) -> tuple[str, Change]
     rubrics, last = [file for file in files if kind_of(file) == "rubric"], files[-1]
     if change := as_judge(command, files):
         return "a judge is an option", change
+    for param in command.params:  # such as a format
+        for file in set(files) & {*getattr(param.type, "choices", ())} if isinstance(param, click.Option) else ():
+            rest = [each for each in files if each != file]
+            return f"{file!r} is given with an option", {"ARGUMENTS": rest, param.name or "": (param.opts[0], file)}
     if "--out" in own and Path(last).suffix and not Path(last).exists():
         return f"{said}, and writes by an option", {"ARGUMENTS": files[:-1], own["--out"]: ("--out", last)}
     if len(rubrics) != 1 or "rubric" in _places(command):
@@ -158,6 +165,8 @@ def check_files(context: click.Context) -> None:
     command, places = context.command, _places(context.command)
     given = [context.params[each.name or ""] for each in arguments_of(command)]
     files = [str(file) for each in given for file in (each if isinstance(each, tuple) else [each]) if file is not None]
+    if command.name == "generate" and len(files) == 1:
+        _check_drafted(files[0], context.params)
     if not files or command.name in _WRITTEN:
         return
     if change := as_judge(command, files):
@@ -167,42 +176,71 @@ def check_files(context: click.Context) -> None:
         raise click.UsageError(f"the {first} come{'s' * (first == 'rubric')} {where}")
     if command.name == "grade-many" and one_of(files):
         raise click.UsageError("grade grades one candidate, or a suite")
+    stream, target = context.params.get("question"), context.params.get("target")
+    if (
+        command.name == "grade"
+        and len(files) == 1
+        and stream is not None
+        and target is None
+        and kind_of(*files) == "rubric"
+    ):
+        message = "--input is the question, and what answers it, the candidate, comes second"
+        raise WrongLineError(message, {"ARGUMENTS": [*files, stream.name], "question": ()})
     for place, file in zip([*places, *places[-1:] * len(files)], files, strict=False):
         _check_file(command, place, file, files)
 
 
 def _check_file(command: click.Command, place: str, file: str, files: Sequence[str]) -> None:
     """Refuse a *file*, one of *files*, that is not what *command* takes at its *place*."""
-    kind, suffix, line = kind_of(file), Path(file).suffix.lower(), f"such as rubric {command.name}"
+    kind, is_variadic = kind_of(file), any(each.nargs < 0 for each in arguments_of(command))
     if not kind and file != "-":
-        if near(command, [file]) or not (
-            command.name == "view" or any(each.nargs < 0 for each in arguments_of(command))
-        ):
+        if near(command, [file]) or not (command.name == "view" or is_variadic):
             raise WrongLineError(f"{file}: {NONE}", {})
-    elif place == "rubric" and kind == "results" and command.name == "convert":
-        cure = (
-            "a table of them is made in Python: grades.to_csv(path), of grades = Grades.read_jsonl(path, rubric, judge)"
-        )
+    elif command.name == "convert" and kind == "results":
+        cure = "a table is made of them in Python: Grades.read_jsonl(path, rubric, judge).to_csv(path)"
         raise click.UsageError(f"{file} holds results; {cure}")
-    elif place == "rubric" and kind == "results":
-        raise WrongLineError(f"{file} holds results, which are shown by another command", {"COMMAND": ["view"]})
-    elif command.name == "view" and kind == "rubric":
-        raise WrongLineError("view shows results, and plan a rubric", {"COMMAND": ["plan"]})
-    elif command.name == "grade" and suffix in _TEXTS and one_of(files[:1]):
+    elif (kind == "results" and place == "rubric") or (kind == "rubric" and command.name in ("compare", "view")):
+        other, does = _ELSEWHERE.get(f"{command.name} {kind}", ("view", "shows results"))
+        raise WrongLineError(
+            f"{file} holds {'results' if kind == 'results' else 'a rubric'}; {other} {does}", {"COMMAND": [other]}
+        )
+    elif Path(file).suffix.lower() in _TEXTS:
+        _check_text(command, place, file, files)
+    elif place == "results" and Path(file).suffix.lower() in _ROWS and kind == "*":
+        cure = f"rows are graded first, such as rubric grade-many rubric.yaml {shlex.quote(file)} --out results.jsonl"
+        if len(files) < len(_places(command)):
+            cure = f"they come first, such as rubric {command.name} {shlex.join(named_all(command, files))}"
+        raise click.UsageError(f"{file} holds no results; {cure}")
+
+
+def _check_drafted(file: str, given: Mapping[str, Any]) -> None:
+    """Refuse a *file* to draft for that is no suite: the text of an outcome, or the rubric that is to be written."""
+    is_there, outcome = Path(file).exists(), given.get("outcome")
+    if not (is_there or outcome or Path(file).suffix):
+        raise WrongLineError("what replies should do is an option", {"": (), "outcome": ("--outcome", file)})
+    if outcome and not is_there and not given.get("out"):
+        raise WrongLineError("the file to write is an option", {"": (), "out": ("--out", file)})
+    if outcome and kind_of(file) == "rubric":
+        raise click.UsageError(f"{file} is a rubric, which no draft replaces; name another, such as --out draft.yaml")
+
+
+_ELSEWHERE = {"compare rubric": ("diff", "compares rubrics"), "view rubric": ("explain", "shows a rubric")}
+"""The command for files of another kind, and what it does."""
+
+
+def _check_text(command: click.Command, place: str, file: str, files: Sequence[str]) -> None:
+    """Refuse the *file* of a text, one of *files*, where *command* takes none at its *place*."""
+    line, found = f"such as rubric {command.name}", sorted(Path(file).parent.glob("*.yaml"))
+    rubric = shlex.quote(str(found[0])) if len(found) == 1 else "rubric.yaml"
+    if command.name == "grade" and one_of(files[:1]):
         message = f"{files[0]} is a suite, whose cases have their candidates"
         raise WrongLineError(message, {"ARGUMENTS": files[:1], "without": files[1:]})
-    elif command.name == "grade" and suffix in _TEXTS and files == [file]:
-        cure = f"{line} rubric.yaml {shlex.quote(file)}"
-        raise click.UsageError(f"{file} is a candidate, and the rubric comes first, {cure}")
-    elif command.name in ("probe", "label") and place == "*" and suffix in _TEXTS:
+    if command.name == "grade" and files == [file]:
+        raise click.UsageError(
+            f"{file} is a candidate, and the rubric comes first, {line} {rubric} {shlex.quote(file)}"
+        )
+    if place == "rubric":
+        raise click.UsageError(f"{file} is a text, and no rubric; name one, {line} {rubric}")
+    if command.name in ("probe", "label"):
         cure = f"{line} {shlex.join('answers.jsonl' if each == file else each for each in files)}"
         raise click.UsageError(f"{file} is one text; candidates are a folder, or rows of a file, {cure}")
-    elif place == "results" and suffix in _ROWS and kind == "*":
-        missing = [] if len(files) == len(_places(command)) else named_all(command, files)
-        graded = f"such as rubric grade-many rubric.yaml {shlex.quote(file)} --out results.jsonl"
-        cure = (
-            f"the results come first, {line} {shlex.join(missing)}"
-            if missing
-            else f"candidates are graded first, {graded}"
-        )
-        raise click.UsageError(f"{file} holds no results; {cure}")

@@ -13,7 +13,6 @@ from attrs import evolve, fields, frozen
 
 from rubric import Anchor, DefinitionError, ModelError, dump, dumps
 from rubric.commands import options, output
-from rubric.commands.file_arguments import WrongLineError, kind_of
 from rubric.commands.options import A_COUNT, PATH, TEXT
 from rubric.commands.running import describe_plan
 from rubric.embed import Options, counted, run, shorten
@@ -105,16 +104,6 @@ def generate(files: Sequence[str], out: Path | None, form: str, **given: Any) ->
     files = files[1:] if is_word else files
     generating = Generating(**{each.name: given[each.name] for each in fields(Generating)})
     options.refuse_folder(out)
-    if len(files) == 1 and not Path(files[0]).exists():
-        if not Path(files[0]).suffix and not given["outcome"]:
-            message = "what replies should do is an option"
-            raise WrongLineError(message, {"": (), "outcome": ("--outcome", files[0])})
-        if given["outcome"] and out is None:
-            raise WrongLineError("the file to write is an option", {"": (), "out": ("--out", files[0])})
-    if len(files) == 1 and given["outcome"] and kind_of(files[0]) == "rubric":
-        raise click.UsageError(
-            f"{files[0]} is a rubric, which no draft replaces; name another, such as --out draft.yaml"
-        )
     try:
         if files:
             options.refuse_given(_OF_ONE, "is for one rubric; the cases of a suite have their own")

@@ -259,10 +259,6 @@ def grade(files: Sequence[str], **given: Any) -> None:
         rubric = inputs.rubric(files[0])
         if len(files) == 1:
             message = f"{files[0]} is a rubric; name a --target that answers, or the file of the candidate: - is piped"
-            if inputs.question is not None:
-                message = "--input is the question, and what answers it, the candidate, comes second"
-                change = {"ARGUMENTS": [files[0], inputs.question.name], "question": ()}
-                raise WrongLineError(message, change)
             raise WrongLineError(message, {"ARGUMENTS": [files[0], "-"]})
         candidate = inputs.candidate(files[1], files[0])
         concurrency = {name: given[name] for name in ("concurrency",) if given[name] is not None}

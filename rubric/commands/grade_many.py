@@ -84,12 +84,6 @@ class Inputs:
         if self.report is not None:
             reporter_for(self.report)
             options.refuse_folder(self.report)
-        if self.out is not None and (kind := self.out.suffix.lower()) in (*_PAGES, ".xml", ".csv", ".md"):
-            said, report = f"--out {self.out}: results are lines of JSON", ("--report", str(self.out))
-            if kind != ".csv":
-                raise WrongLineError(f"{said}, and a report is another option", {"out": (), "report": report})
-            said += ", and a table is made in Python: grades.to_csv(path)"
-            raise WrongLineError(said, {"out": ("--out", str(self.out.with_suffix(".jsonl")))})
         if self.store is None:
             refuse_given({"in_doubt"}, "is for a store; name one with --store FILE")
         if self.rerun is not None:
@@ -215,12 +209,29 @@ class Inputs:
         return f"{self.called}: the first {counted(len(first), 'candidate')} take {describe_plan(planned)}"
 
 
+def _check_out(_: click.Context, __: click.Parameter, out: Path | None) -> Path | None:
+    """Refuse a file that is no place for results, which are lines of JSON."""
+    if out is None or (kind := out.suffix.lower()) not in (*_PAGES, ".xml", ".csv", ".md"):
+        return out
+    said = f"--out {out}: results are lines of JSON"
+    if kind != ".csv":
+        raise WrongLineError(f"{said}, and a report is another option", {"out": (), "report": ("--report", str(out))})
+    said += ", and a table is made in Python: grades.to_csv(path)"
+    raise WrongLineError(said, {"out": ("--out", str(out.with_suffix(".jsonl")))})
+
+
 @click.command("grade-many", cls=Command)
 @click.argument("rubric", type=options.PATH)
 @click.argument("candidates", nargs=-1, required=True, metavar="CANDIDATES...", type=options.PATH)
 @options.JUDGE
 @options.THRESHOLD
-@click.option("--out", type=options.PATH, metavar="FILE", help="Write the results here, a line of JSON each.")
+@click.option(
+    "--out",
+    type=options.PATH,
+    metavar="FILE",
+    callback=_check_out,
+    help="Write the results here, a line of JSON each.",
+)
 @click.option(
     "--report",
     type=options.PATH,

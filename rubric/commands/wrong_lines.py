@@ -20,6 +20,7 @@ from rubric.commands.file_arguments import (
     NONE,
     Change,
     are_many,
+    check_files,
     fit,
     in_order,
     kind_of,
@@ -178,7 +179,8 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
     if {"--", "--help", "-h"} & {*words} or len(line) > _LONGEST or clean(line) != line:
         return said
     try:
-        click.Command.make_context(command, command.name, [*words], group).close()
+        with click.Command.make_context(command, command.name, [*words], group) as made:
+            check_files(made)
     except click.MissingParameter as problem:
         line = f"{group.command_path} {command.name} {{}} {shlex.join(words[len(files) :])}".rstrip()
         return said if lost else _with_example(said, line, command, problem.param, files)
@@ -191,6 +193,9 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
     except (click.ClickException, RubricError):
         return said
     return _joined(said, f"without {shlex.join(lost)}, write {line}" if lost else f"write {line}") if is_new else said
+
+
+_REPORT = "a report is of a suite, or of rows, such as rubric grade-many rubric.yaml answers.jsonl --report report.xml"
 
 
 def _files_in(units: Sequence[Unit]) -> list[str] | None:
@@ -214,7 +219,7 @@ def _printed(
     if outs[0] in ("json", "table"):
         return said, [*rest, ("form", ["--format", *outs])], ""
     if Path(outs[0]).suffix not in ("", ".json", ".jsonl", ".txt"):
-        return _joined(said, "a report is of a suite"), units, None
+        return _joined(said, _REPORT), units, None
     told = "" if "one candidate is printed" in said else "the result of one candidate is printed"
     return _joined(said, told), [*rest, ("form", ["--format", "json"])], f" > {shlex.quote(outs[0])}"
 
@@ -261,7 +266,8 @@ def _mended(
 
 def _columns(command: click.Command, units: list[Unit], data: Path) -> list[Unit]:
     """Return *units* with options that name the columns of *data*, where they do not name all."""
-    given = [words[-1].removeprefix("--column=") for name, words in units if name == "columns"]
+    typed = [word for name, words in units if name == "columns" for word in words]
+    given = [word.removeprefix("--column=") for word in typed if word != "--column"]
     parts = [part for each in given for part in (each.split(",") if each.count("=") == each.count(",") + 1 else [each])]
     parts = [re.sub("^(output|input|reference|context|key):", r"\1=", part) for part in parts]
     outs = [words[-1] for name, words in units if name in ("out", "outs") and not Path(words[-1]).suffix]

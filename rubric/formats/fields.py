@@ -9,6 +9,7 @@ A reader raises all problems of a value at once, each with its path; `read_as` f
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -83,7 +84,8 @@ def message_of(problem: DefinitionError) -> str:
     """Return the message of *problem*, its cure as a file has it; that of an unknown key has the nearest known one."""
     if isinstance(problem, UnknownKeyError):
         return f"unknown key{key_cure(problem.owner, problem.key, problem.allowed)}"
-    return problem.message.replace(f"write {problem.field}=", f"write {problem.field}: ") + form_cure(problem.message)
+    message = re.sub(r"; write \w+=\[.* for .* in .*$", "", problem.message)  # only Python has comprehensions
+    return message.replace(f"write {problem.field}=", f"write {problem.field}: ") + form_cure(message)
 
 
 class SeveralError(Exception):

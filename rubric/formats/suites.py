@@ -129,7 +129,7 @@ def _document(file: Path, base: Path | None, loading: Loading) -> Document:
                 return parse(known.translate(file, text, loading), str(file), limits=FOR_SUITES)
             except DefinitionError as problem:
                 raise load_error(str(file), WHOLE, problem.message) from None
-    message = f"a suite is read from .yaml, .yml, .json, .jsonl or .csv, and not from {file.suffix!r}"
+    message = f"the suffix is {file.suffix!r}; a suite is a .yaml, .yml, .json, .jsonl or .csv"
     raise load_error(str(file), WHOLE, message)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rubric import dump, grade, load, plan
+from rubric import dump, grade, load, loads, plan
 from rubric.formats import schema
 from rubric.suites import Report
 from tests.command_line import COMMAND, EXAMPLES, REPLY, RUBRIC, run
@@ -592,6 +592,13 @@ def test_a_suite_is_converted(suite: str, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "native.json").read_text())["suite"] == "replies"
     unknown = run("convert", suite, "--to", "promtfoo")
     assert "unknown format 'promtfoo'; did you mean 'promptfoo'?" in unknown.stderr
+
+
+def test_a_rubric_is_converted_to_one(tmp_path: Path) -> None:
+    """To the file that is named, YAML or JSON, which holds the same rubric; not to a suite."""
+    out = tmp_path / "rubric.json"
+    assert run("convert", RUBRIC, "--out", str(out)).exit_code == 0
+    assert load(out) == load(RUBRIC) == loads(run("convert", RUBRIC).stdout)
 
 
 def test_convert_offers_only_formats_that_can_be_written() -> None:

@@ -424,7 +424,8 @@ def test_what_other_tools_have_is_answered_with_ours(
     """The line that is printed has all that was typed."""
     monkeypatch.chdir(folder)
     (folder / "texts.csv").write_text("output\nThank you.\n")
-    (folder / "results.jsonl").write_text('{"findings": []}\n')
+    for name in ("results.jsonl", "a.jsonl", "b.jsonl"):
+        (folder / name).write_text('{"findings": []}\n')
     assert said in CliRunner().invoke(main, [*words]).stderr
 
 

@@ -174,9 +174,9 @@ def test_a_message_keeps_its_arguments_in_another_process() -> None:
         (("grade", "r.yaml", "a.txt", "--dry-run"), "rubric plan"),
         (("grade", "r.yaml", "Thanks a lot"), "echo 'Thanks a lot' | rubric grade r.yaml -"),
         (("grade", "a.txt", "r.yaml"), "the rubric comes first; write rubric grade r.yaml a.txt"),
-        (("probe", "a.txt", "r.yaml"), "the rubric comes first; write rubric probe r.yaml a.txt"),
+        (("probe", "a.jsonl", "r.yaml"), "the rubric comes first; write rubric probe r.yaml a.jsonl"),
         (("prefer", "r.yaml", "a.txt"), "the rubric comes last; write rubric prefer a.txt r.yaml"),
-        (("label", "r.yaml", "a.txt"), "the rubric comes last; write rubric label a.txt r.yaml"),
+        (("label", "r.yaml", "a.jsonl"), "the rubric comes last; write rubric label a.jsonl r.yaml"),
         (("eval", "x"), "did you mean 'grade'?"),
         (("cache", "clear"), "did you mean 'store'?"),
         (("convert", "r.yaml", "--format", "x"), "did you mean '--to'?"),
@@ -189,6 +189,7 @@ def test_a_wrong_command_line_is_answered_with_the_right_one(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "r.yaml").write_text("rubric: r\ncriteria: [Is polite]\n")
     (tmp_path / "a.txt").write_text("Thanks a lot")
+    (tmp_path / "a.jsonl").write_text('{"output": "Thanks a lot"}\n')
     done = run(*typed)
     assert done.exit_code == 2
     assert cure in done.output
@@ -246,7 +247,6 @@ def test_an_option_before_the_command_is_told_where_it_goes() -> None:
     assert f"options come behind the command; write rubric grade {RUBRIC} {REPLY} --judge offline; see" in said
     for typed, cure in (
         ("grade r.yaml x.txt --temperature 0", "judge: {model: openai/gpt-5, temperature: 0}"),
-        ("agree results.jsonl --labels labels.csv", "the labels come second; write rubric agree results.jsonl labels"),
         ("grade-many r.yaml x.csv --limit 2", "head -n 20"),
     ):
         assert cure in run(*typed.split()).stderr

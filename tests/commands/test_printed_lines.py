@@ -120,14 +120,85 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("validate --file polite.yaml", "validate polite.yaml"),
         ("init --name fresh", "init fresh"),
         ("kappa results.jsonl labels.csv", "agree results.jsonl labels.csv"),
+        ("grade polite.yml reply.txt -j offline", "grade polite.yaml reply.txt -j offline"),
+        ("grade polite reply -j offline", "grade polite.yaml reply.txt -j offline"),
+        ("grade polite.yaml reply.txt offline", "grade polite.yaml reply.txt -j offline"),
+        ("grade polite.yaml --input reply.txt -j offline", "grade polite.yaml reply.txt -j offline"),
+        ("grade --rubric polite.yaml --input reply.txt -j offline", "grade polite.yaml reply.txt -j offline"),
+        ("grade polite.yaml reply.txt -j offline --repeat 3", "grade polite.yaml reply.txt -j offline"),
+        ("grade polite.yaml reply.txt -j offline --out new.json", "grade polite.yaml reply.txt -j offline --format json > new.json"),
+        ("grade polite.yaml reply.txt -j offline -o json", "grade polite.yaml reply.txt -j offline --format json"),
+        ("grade suite.yaml -j offline --format junit", "grade suite.yaml -j offline --out report.xml"),
+        ("grade suite.yaml reply.txt -j offline", "grade suite.yaml -j offline"),
+        ("grade suite.yaml -j offline --id a", "grade suite.yaml -j offline --filter a"),
+        ("grade-many suite.yaml -j offline", "grade suite.yaml -j offline"),
+        ("grade-many polite.yaml suite.yaml -j offline", "grade suite.yaml -j offline"),
+        ("grade-many polite.yaml reply.txt -j offline", "grade polite.yaml reply.txt -j offline"),
+        ("grade-many polite.yaml 're*.txt' -j offline", "grade polite.yaml reply.txt -j offline"),
+        ("grade-many polite.yaml rows.json -j offline", "grade-many polite.yaml rows.jsonl -j offline"),
+        ("grade-many polite.yaml rows.jsonl -j offline --max-cost '$1,000'", "grade-many polite.yaml rows.jsonl -j offline --max-cost 1000"),
+        ("grade-many polite.yaml rows.jsonl -j offline --format html", "grade-many polite.yaml rows.jsonl -j offline --report page.html"),
+        ("batch polite.yaml rows.jsonl -j offline -o mine.csv", "grade-many polite.yaml rows.jsonl -j offline --out mine.jsonl"),
+        ("grade polite.yaml rows.jsonl -j offline -o new.html", "grade-many polite.yaml rows.jsonl -j offline --report new.html"),
+        ("grade-many polite.yaml replies.csv --judge offline --column output:answer", f"grade-many polite.yaml replies.csv {NAMED}"),
+        ("grade-many polite.yaml replies.csv --judge offline --column text=answer", f"grade-many polite.yaml replies.csv {NAMED}"),
+        ("grade-many polite.yaml replies.csv --judge offline --columns output=answer,input=question", f"grade-many polite.yaml replies.csv {NAMED}"),
+        ("grade-many polite.yaml replies.csv --judge offline --input answer", f"grade-many polite.yaml replies.csv {NAMED}"),
+        ("grade-many polite.yaml replies.csv --judge offline --output answer", f"grade-many polite.yaml replies.csv {NAMED}"),
+        ("grade-many polite.yaml replies.csv -j offline --column output=question", "grade-many polite.yaml replies.csv -j offline --column output=question --column reference=answer"),
+        ("agree polite.yaml results.jsonl labels.csv", "agree results.jsonl labels.csv"),
+        ("label rows.jsonl polite.yaml mine.csv", "label rows.jsonl polite.yaml --out mine.csv"),
+        ("convert suite.yaml mine.yaml", "convert suite.yaml --out mine.yaml"),
+        ("export promptfoo suite.yaml", "convert suite.yaml --to promptfoo"),
+        ("convert polite.yaml --to mine.json", "convert polite.yaml --out mine.json"),
+        ("compare polite.yaml other.yaml", "diff polite.yaml other.yaml"),
+        ("diff polite.yaml --with other.yaml", "diff polite.yaml other.yaml"),
+        ("influences polite.yaml --top 1", "explain polite.yaml"),
+        ("show polite.yaml", "explain polite.yaml"),
+        ("generate 'Thanks' --num 5 --judge openai/gpt-5 --plan", "generate --judge openai/gpt-5 --plan --outcome Thanks"),
+        ("init --preset rag fresh2", "init fresh2 --preset groundedness"),
+        ("plan polite.yaml rows.jsonl -j offline --max-cost 1", "plan polite.yaml rows.jsonl -j offline"),
     ],
 )  # fmt: skip
 def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> None:
     """Typed as it is printed, it runs to its end, whatever kind of mistake it answers."""
     said = run(*shlex.split(typed)).stderr
     assert lines_of(" ".join(said.split())) == [line if line.startswith("echo") else f"rubric {line}"]
-    text, _, words = line.rpartition(" | rubric ")
+    text, _, words = line.partition(" > ")[0].rpartition(" | rubric ")
     assert run(*shlex.split(words), stdin=text).exit_code != REFUSED
+
+
+@each_row(
+    ("typed", "said"),
+    [
+        ("agree kept.db labels.csv", "kept.db is a store of replies; to grade by them again asks nothing, such as grade-many"),
+        ("agree rows.jsonl labels.csv", "rows.jsonl holds no results; rows are graded first, such as rubric grade-many rubric"),
+        ("agree labels.csv", "they come first, such as rubric agree results.jsonl labels.csv"),
+        ("convert results.jsonl", "a table is made of them in Python"),
+        ("export results.jsonl --format csv", "a table is made in Python, such as grades.to_csv"),
+        ("lint reply.txt", "reply.txt is a text, and no rubric; name one, such as rubric lint"),
+        ("grade reply.txt -j offline", "the rubric comes first, such as rubric grade"),
+        ("probe polite.yaml reply.txt -j offline", "candidates are a folder, or rows of a file, such as rubric probe polite.yaml"),
+        ("check polite.yaml", "what is wrong without any is told by another command, such as rubric lint polite.yaml"),
+        ("grade -j offline", "Missing argument 'FILE...', such as rubric grade rubric.yaml answer.txt -j offline"),
+        ("grade-many rows.jsonl -j offline", "such as rubric grade-many rubric.yaml rows.jsonl -j offline"),
+        ("threshold results.jsonl labels.csv", "such as rubric thresholds rubric.yaml results.jsonl labels.csv"),
+        ("combine results.jsonl", "did you mean 'merge', such as rubric merge results.jsonl --out all.jsonl?"),
+        ("grade suite.yaml --rerun", "'--rerun' requires an argument, such as --rerun ungraded; see rubric grade --help"),
+        ("init a b", "init takes [FOLDER]: Write a rubric and a suite"),
+        ("grade polite.yaml reply.txt -j offline --format junit", "a report is of a suite, or of rows, such as rubric grade-many"),
+        ("generate polite.yaml --outcome thanks", "no draft replaces; name another, such as --out draft.yaml"),
+        ("grade polite.yaml reply.txt --judge openai", "no vendor is known by 'openai'. A model's name is vendor/model"),
+    ],
+)  # fmt: skip
+def test_an_example_is_printed_where_a_name_is_missing(typed: str, said: str) -> None:
+    """It says what is lacking, or which file is of another kind, with a form of the line that was meant."""
+    if not Path("kept.db").exists():
+        run("grade-many", "polite.yaml", "rows.jsonl", "-j", "offline", "--store", "kept.db")
+    done = run(*typed.split())
+    assert done.exit_code == REFUSED
+    assert said in " ".join(done.stderr.split())
+    assert not lines_of(" ".join(done.stderr.split()))
 
 
 @each_row(

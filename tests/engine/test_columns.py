@@ -188,7 +188,7 @@ def test_a_column_is_passed_over(ignored: str) -> None:
             {"answer": "output"},
             "columns.answer: is not a field of a candidate; it is the other way round: columns={'output': 'answer'}",
         ),
-        ({"ouput": "a"}, "columns.ouput: is not a field of a candidate; did you mean 'output'?"),
+        ({"ouput": "a"}, "columns.ouput: is not a field of a candidate; it is 'output': columns={'output': 'a'}"),
         ({"output": "anser"}, "columns.output: there is no column 'anser'; did you mean 'answer'?"),
         ({"output": None}, "columns.output: a candidate has one; name its column"),
         (

@@ -238,7 +238,7 @@ def test_a_format_may_have_files_of_its_own_suffix(tmp_path: Path, monkeypatch: 
     assert (suite.format, [case.output for case in suite.cases]) == ("checklist", ["It costs 5 EUR."])
     monkeypatch.undo()
     forget()
-    with pytest.raises(LoadError, match=r"the suffix '\.check' is unknown"):
+    with pytest.raises(LoadError, match=r"the suffix is '\.check'"):
         load_suite(tmp_path / "a.check")
 
 

@@ -308,3 +308,17 @@ def test_each_check_of_calls_reads_names_alike(name: str) -> None:
         guard = Rubric(criteria=[Criterion("Deletes", check=check, polarity="guard")])
         assert not evaluate(run, guard, "offline").passed
     assert When(tool_called=name).holds_for(run)
+
+
+@each_row("function", [len, lambda given: given + "!", lambda given: given[:4]])
+def test_a_function_that_takes_the_candidate_for_a_text_is_told_its_output(function: Any) -> None:
+    """A check by a function of the user's own is given the candidate, and the error of a text says so."""
+    found = decide(Criterion("Is short", check=Holds(function)), Candidate("So kind"))
+    assert isinstance(found, Unjudged)
+    assert "it is given the candidate, whose text is candidate.output" in found.reason
+
+
+def test_another_error_of_a_function_says_no_more() -> None:
+    """An attribute that the candidate lacks has its own cure."""
+    found = decide(Criterion("Is short", check=Holds(lambda given: 1 / 0)), Candidate("So kind"))
+    assert "candidate.output" not in getattr(found, "reason", "candidate.output")

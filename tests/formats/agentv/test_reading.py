@@ -277,6 +277,12 @@ def test_a_wrong_field_of_an_item_is_an_error_at_its_place(name: str) -> None:
     assert problem.path.startswith("tests[0].assert[0].value[0]")
 
 
+def test_rubrics_that_look_like_a_path_are_no_criterion() -> None:
+    """AgentV skips a text there; a file's name would be judged as words."""
+    text = '{"tests": [{"id": "a", "input": "Hi", "criteria": "Is kind", "assert": [{"type": "rubrics", "value": "rubric.yaml"}]}]}'
+    assert "'rubric.yaml' looks like the path of a file, and is not text; write its criteria here" in _problem(text)
+
+
 def test_a_file_without_tests_is_an_error() -> None:
     """Nothing would be graded, and a run over it would pass."""
     assert "there are no tests in it" in _problem('{"tests": []}')
