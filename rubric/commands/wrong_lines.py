@@ -30,13 +30,13 @@ from rubric.commands.file_arguments import (
     one_of,
 )
 from rubric.embed import Wording, clean, rows_in, shorten, source_of
-from rubric.engine.columns import likely_fields
 from rubric.errors import Problem
-from rubric.internals.guesses import word_cure
+from rubric.internals.guesses import argument_for, word_cure
 
 TYPED = "rubric.typed"
 """Where a context has the words that were typed for its command."""
 
+_FIELDS = ("output", "input", "reference", "context", "key")
 _LONGEST = 600  # of a line that is printed: a pattern of a shell may stand for a thousand files
 _ACTION = re.compile(r"; (rubric|FILE|TEXT|without)(?: ([\w-]+))?: ")
 """Begins a cure that is more than another word: a command, the place of a file, a piped text, an option too many."""
@@ -133,7 +133,7 @@ def _guessed(cure: str, own: Mapping[str, click.Option], option: str, value: str
     if kind == "FILE" and "out" in option and "--out" in own and value and not Path(value).exists():
         return [(own["--out"].name or "", ["--out", value])]  # a file that is not there is written
     if kind == "FILE" and value and "--column" in own and not Path(value).exists() and not Path(value).suffix:
-        return [("columns", ["--column", f"{next(iter(likely_fields(value)), 'output')}={value}"])]
+        return [("columns", ["--column", f"{argument_for('Candidate', value, _FIELDS) or 'output'}={value}"])]
     if kind == "FILE":
         return [(f"FILE {what}", given)] * bool(given)
     if kind == "TEXT":
@@ -269,7 +269,7 @@ def _columns(command: click.Command, units: list[Unit], data: Path) -> list[Unit
     typed = [word for name, words in units if name == "columns" for word in words]
     given = [word.removeprefix("--column=") for word in typed if word != "--column"]
     parts = [part for each in given for part in (each.split(",") if each.count("=") == each.count(",") + 1 else [each])]
-    parts = [re.sub("^(output|input|reference|context|key):", r"\1=", part) for part in parts]
+    parts = [re.sub(f"^({'|'.join(_FIELDS)}):", r"\1=", part) for part in parts]
     outs = [words[-1] for name, words in units if name in ("out", "outs") and not Path(words[-1]).suffix]
     if outs and outs[-1] in _header(data):
         parts, units = [*parts, f"output={outs[-1]}"], [unit for unit in units if unit[0] not in ("out", "outs")]

@@ -46,7 +46,7 @@ _OWN = {_plain(name): name for name in FIELDS if name not in ("key", "group")}  
 
 
 @lru_cache(maxsize=2**18)  # called for each column of each row; bounded, since rows of JSON may have any keys
-def likely_fields(name: str) -> tuple[str, ...]:
+def _likely_fields(name: str) -> tuple[str, ...]:
     """Return the fields that a column called *name* may be meant for, the likeliest first."""
     plain = _plain(name)
     near = nearest(plain, _OWN, _NEAR) or [own for own in _OWN if sorted(own) == sorted(plain)]
@@ -57,7 +57,7 @@ def _meant(name: object, value: Mapping[Any, Any]) -> Wording | str:
     """Return the columns that were meant by those of *value*, whose key *name* is no field."""
     if value[name] in FIELDS:
         return Wording("; it is the other way round: ", columns={v: k for k, v in value.items() if v in FIELDS})
-    field = argument_for("Candidate", str(name), FIELDS) or next(iter(likely_fields(str(name))), "")
+    field = argument_for("Candidate", str(name), FIELDS) or next(iter(_likely_fields(str(name))), "")
     if not field:
         return suggest(str(name), FIELDS)
     others = {key: column for key, column in value.items() if key != name}
@@ -197,7 +197,7 @@ class Columns:
         used = self._used()
         for name in names:
             is_used = name in FIELDS or name in used or name in self.named
-            if isinstance(name, str) and not is_used and (means := likely_fields(name)):
+            if isinstance(name, str) and not is_used and (means := _likely_fields(name)):
                 yield name, means
 
     def _with(self, unused: Mapping[str, tuple[str, ...]], there: Iterable[str]) -> dict[str, str | None]:
