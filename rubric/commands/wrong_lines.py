@@ -31,7 +31,7 @@ from rubric.commands.file_arguments import (
 )
 from rubric.embed import Wording, clean, rows_in, shorten, source_of
 from rubric.errors import Problem
-from rubric.internals.guesses import argument_for, word_cure
+from rubric.internals.guesses import word_cure
 
 TYPED = "rubric.typed"
 """Where a context has the words that were typed for its command."""
@@ -133,7 +133,8 @@ def _guessed(cure: str, own: Mapping[str, click.Option], option: str, value: str
     if kind == "FILE" and "out" in option and "--out" in own and value and not Path(value).exists():
         return [(own["--out"].name or "", ["--out", value])]  # a file that is not there is written
     if kind == "FILE" and value and "--column" in own and not Path(value).exists() and not Path(value).suffix:
-        return [("columns", ["--column", f"{argument_for('Candidate', value, _FIELDS) or 'output'}={value}"])]
+        named = meant_in(word_cure("options", "every", f"--{value}-column", own)).removeprefix("--column ")
+        return [("columns", ["--column", f"{named or 'output='}{value}"])]
     if kind == "FILE":
         return [(f"FILE {what}", given)] * bool(given)
     if kind == "TEXT":
