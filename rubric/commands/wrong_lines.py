@@ -132,9 +132,10 @@ def _guessed(cure: str, own: Mapping[str, click.Option], option: str, value: str
         return [(known.name or "", [*new[:-1], f"{new[-1]}{value}"] if new[-1][-1] == "=" else [*new, *given])]
     if kind == "FILE" and "out" in option and "--out" in own and value and not Path(value).exists():
         return [(own["--out"].name or "", ["--out", value])]  # a file that is not there is written
-    if kind == "FILE" and value and "--column" in own and not Path(value).exists() and not Path(value).suffix:
-        named = meant_in(word_cure("options", "every", f"--{value}-column", own)).removeprefix("--column ")
-        return [("columns", ["--column", f"{named or 'output='}{value}"])]
+    if kind == "FILE" and value and not Path(value).exists():  # it may be a column
+        column = meant_in(word_cure("options", "every", f"--{value}-column", own)).removeprefix("--column ")
+        if column.endswith("="):
+            return [("columns", ["--column", f"{column}{value}"])]
     if kind == "FILE":
         return [(f"FILE {what}", given)] * bool(given)
     if kind == "TEXT":

@@ -49,7 +49,7 @@ def test_a_printed_line_has_all_that_was_typed(name: str) -> None:
         done = run(*words)
         _write(FILES)  # some are written over
         if done.exit_code == 2:
-            assert lost_in(" ".join(done.stderr.split()), words) == [], (words, done.stderr)
+            assert lost_in(" ".join(done.stderr.split()), words) == [], shlex.join(words)
 
 
 @each_row(
