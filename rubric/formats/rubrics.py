@@ -180,7 +180,7 @@ def _edit(file: Path, rubric: Rubric) -> str | None:
 
 
 def unknown_suffix(file: Path) -> Problem:
-    return Problem(str(file), *WHOLE, "", f"the suffix is {file.suffix!r}; rubrics and suites are .yaml, .yml or .json")
+    return Problem(str(file), *WHOLE, "", f"the suffix is {file.suffix!r}; name the file .yaml, .yml or .json")
 
 
 def schema(of: Literal["rubric", "suite"] = "rubric", /) -> dict[str, Any]:

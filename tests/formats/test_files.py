@@ -106,7 +106,7 @@ def test_too_large(tmp_path: Path) -> None:
 
 def test_unknown_suffix(tmp_path: Path) -> None:
     """The suffix says what is in a file, so an unknown one is refused."""
-    assert problem_of(tmp_path / "a.txt") == " the suffix is '.txt'; rubrics and suites are .yaml, .yml or .json"
+    assert problem_of(tmp_path / "a.txt") == " the suffix is '.txt'; name the file .yaml, .yml or .json"
     with pytest.raises(DumpError, match="suffix"):
         dump(RUBRIC, tmp_path / "a.txt")
 
