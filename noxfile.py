@@ -244,7 +244,7 @@ def properties(session: nox.Session) -> None:
 
 
 HARNESSES = {
-    "inspect_ai": ["inspect-ai>=0.3.285", "openai>=3.4", "trio"],
+    "inspect_ai": ["inspect-ai>=0.3.261", "openai>=3.4", "trio"],
     "deepeval": ["deepeval>=4.3.1"],
     "pydantic_evals": ["pydantic-evals>=2.29"],
     "langsmith": ["langsmith>=0.15"],

@@ -25,9 +25,9 @@ from rubric.formats import DumpError
 from rubric.integrations.mapping import GradeOptions, importing, mapped
 from rubric.values import AnyJudge
 
-with importing("inspect_ai", "inspect-ai"):
+with importing("inspect_ai", "inspect-ai>=0.3.261"):
     from inspect_ai.model import Model, get_model, model_roles
-    from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
+    from inspect_ai.scorer import Score, Scorer, ScoreReason, Target, mean, scorer, stderr  # noqa: F401 - since 0.3.261
     from inspect_ai.solver import TaskState
     from inspect_ai.util import collect
 

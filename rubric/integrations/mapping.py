@@ -189,8 +189,9 @@ def checked_candidate(value: Any, made_by: str) -> Candidate:
 
 @contextmanager
 def importing(package: str, install: str) -> Iterator[None]:
-    """Say what an adapter needs if what is imported in it is not installed."""
+    """Say what an adapter needs if what is imported in it is not installed, or too old."""
     try:
         yield
     except ImportError as error:
-        raise ImportError(f"rubric.integrations.{package} needs {install}: pip install {install}") from error
+        name = install.partition(">")[0]
+        raise ImportError(f"rubric.integrations.{package} needs {install}: pip install -U {name}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -70,6 +71,14 @@ def test_an_ungraded_sample_is_unscored_and_left_out_of_the_mean(tmp_path: Path,
     assert (good.value, bad.value, odd.reason) == (1, 0.25, "grader_failed")
     assert "✗ Names a day" in bad.explanation
     assert "could be 0.000 to 1.000" in odd.explanation
+
+
+def test_an_inspect_without_reasons_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An Inspect older than 0.3.261 would fail at the first ungraded sample, when the others have been paid for."""
+    monkeypatch.delattr("inspect_ai.scorer.ScoreReason")
+    monkeypatch.delitem(sys.modules, "rubric.integrations.inspect_ai", raising=False)
+    with pytest.raises(ImportError, match=r"needs inspect-ai>=0\.3\.261: pip install -U inspect-ai$"):
+        importlib.import_module("rubric.integrations.inspect_ai")
 
 
 def test_inspect_s_command_finds_the_task_of_the_page(tmp_path: Path, endpoint: Endpoint) -> None:
