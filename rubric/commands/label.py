@@ -120,8 +120,8 @@ def _add(sheet: Sheet, files: Iterable[Path]) -> None:
             raise Refusal(f"{file}: {unknown[0]!r} is not a candidate of this data")
         added += found
     kept = sheet.add(added)
-    raters = {each.rater for each in kept}
-    print_line(f"{sheet.path}: {len(added):,} answers added, {len(kept):,} of {len(raters)} raters in all")
+    by = counted(len({each.rater for each in kept}), "rater")
+    print_line(f"{sheet.path}: {counted(len(added), 'answer')} added, {len(kept):,} by {by} in all")
     _warn(sheet.draw, kept)
 
 

@@ -190,7 +190,11 @@ class _Job:
             raise
         except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
             about = stand_in(given, columns) if candidate is None else candidate
-            result = self._as_ungraded(error, candidate, about, rubric, index)
+            failure = Failure.of(error)
+            if isinstance(error, DefinitionError):
+                failure = Failure("bad_request", str(locate_error(index, error)))
+            result = Ungraded.of(rubric, self.judge, failure, index=index)
+            result = evolve(result, key=about.key, group=about.group, variables=about.variables, candidate=candidate)
         else:
             result = annotate(result, self.pipeline.dispatcher)
         # Set in place, since the result is new and unshared: a copy of twenty fields for the sake of one costs as much
@@ -199,15 +203,6 @@ class _Job:
         if any(remarks):
             object.__setattr__(result, "warnings", (*result.warnings, *filter(None, remarks)))
         return result
-
-    def _as_ungraded(
-        self, error: Exception, candidate: Candidate | None, about: Candidate, rubric: Rubric, index: int
-    ) -> Ungraded:
-        failure = Failure.of(error)
-        if isinstance(error, DefinitionError):
-            failure = Failure("bad_request", str(locate_error(index, error)))
-        result = Ungraded.of(rubric, self.judge, failure, index=index)
-        return evolve(result, key=about.key, group=about.group, variables=about.variables, candidate=candidate)
 
 
 @frozen

@@ -292,14 +292,9 @@ def _of_row(row: Mapping[Any, Any], columns: Columns) -> Candidate:
         raise DefinitionError("output", f"is not there; name the text that is graded so (there are: {named})")
     if _is_missing(given["output"]):
         raise DefinitionError("output", f"expected text, got nothing ({given['output']})")
-    return Candidate(**{name: _as_field(name, value) for name, value in given.items() if not _is_missing(value)})
-
-
-def _as_field(name: str, value: Any) -> Any:
-    """Return *value* as the field has it; a column often holds one text for several, or several for one."""
-    if name == "images" and isinstance(value, str):
-        return [value]
-    return value
+    if isinstance(images := given.get("images"), str):  # a column often holds one
+        given["images"] = [images]
+    return Candidate(**{name: value for name, value in given.items() if not _is_missing(value)})
 
 
 def _is_missing(value: object) -> bool:

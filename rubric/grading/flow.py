@@ -509,8 +509,8 @@ class _Session:
         known = [(one, result.contributions.get(one.id)) for one in inner.judged]
         met = [one for one, share in known if share == 1]
         short = [shorten(one.text, 80) for one, share in known if share is not None and share < 1]
-        said = f"{result.verdict}, {len(met)} of {len(met) + len(short)} met"
-        said += f"; not fully: {shorten(', '.join(short), 300)}" if short else ""
+        said = f"{result.verdict}, {len(met)} of {len(met) + len(short)} met in full"
+        said += f"; not in full: {shorten(', '.join(short), 300)}" if short else ""
         return Scored(criterion.id, result.score, reason=said, parts=tuple(parts))
 
     def _compare(self, criterion: Criterion, check: Similar) -> Steps[Finding]:

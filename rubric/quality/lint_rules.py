@@ -433,6 +433,13 @@ def _says_nothing(subject: Subject, criterion: Criterion) -> Words:
         yield message, "name what a good answer to this task has"
 
 
+@_of_each("orders-the-judge", "hint")
+def _orders_the_judge(_: Subject, criterion: Criterion) -> Words:
+    if isinstance(criterion.answer, YesNo) and lint_texts.ORDER.match(criterion.text):
+        message = "it tells the judge what to do, and a yes counts for the candidate, also where it means a fault"
+        yield message, "say what holds of a good answer: expects('Contradicts no fact of the reference answer')"
+
+
 @_of_each("code-decides", "hint")
 def _code_decides(_: Subject, criterion: Criterion) -> Words:
     if isinstance(criterion.answer, YesNo) and (code := by_code(criterion.text)):

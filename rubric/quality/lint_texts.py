@@ -288,6 +288,9 @@ def normal(text: str) -> str:
     return " ".join(word for word in words if word and word not in ("a", "an", "the"))
 
 
+_WAYS = r"(?:check|determine|assess|evaluate) (?:if|whether)|penali[sz]e"
+ORDER = re.compile(rf"(?i)[-*\d. ]*(?:you should |also |please |heavily )*(?:{_WAYS})\b")
+"""How a step of G-Eval begins: it tells the judge what to look for, or what to penalize."""
 _GENERIC = frozenset(files("rubric.quality").joinpath("generic_words.txt").read_text("utf-8").split())
 
 

@@ -437,7 +437,7 @@ def test_a_page_is_written_and_what_it_exports_is_added(inputs: Path) -> None:
         lines = "".join(f"{name},{rater},answers,yes,,\n" for name in names[:how_many])
         (inputs / f"{rater}.csv").write_text(f"key,rater,criterion,value,reason,judge_seen\n{lines}")
     done = called(inputs, "--out", str(out), "--add", str(inputs / "ann.csv"), "--add", str(inputs / "bob.csv"))
-    assert "6 answers added, 6 of 2 raters in all" in done.stdout, done.stderr
+    assert "6 answers added, 6 by 2 raters in all" in done.stdout, done.stderr
     (inputs / "gap.csv").write_text(f"key,rater,criterion,value\n{names[5]},ann,answers,yes\n")
     assert "1 candidate before the last" in called(inputs, "--out", str(out), "--add", str(inputs / "gap.csv")).stderr
 

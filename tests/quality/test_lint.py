@@ -235,6 +235,24 @@ def test_a_check_that_is_asked_twice_is_told_of_once() -> None:
     assert [(one.rule, one.criterion) for one in found] == [("duplicate", "again"), ("duplicate", "first")]
 
 
+@each_row(
+    ("text", "is_step"),
+    [
+        ("Check whether the facts in 'actual output' contradict any facts in 'expected output'", True),
+        ("1. Determine if the tone is harsh", True),
+        ("You should also heavily penalize omission of detail", True),
+        ("Checks whether the customer has more questions", False),
+        ("Penalizes nobody", False),
+        ("Says whether the shop is open", False),
+    ],
+)
+def test_a_step_of_another_system_is_no_statement(text: str, is_step: bool) -> None:
+    """A yes to it may mean that a fault was found."""
+    found = [remark.rule for remark in lint(R.expects(text), hints=True)]
+    assert found == ["orders-the-judge"] * is_step
+    assert lint(R.scores(text), hints=True).ok
+
+
 def test_hints_are_shown_on_request_and_fail_nothing() -> None:
     """Vague texts are hints only, and a result with hints is ok."""
     vague = R.expects("The response is helpful and correct").forbids("Does not cite a law")

@@ -77,9 +77,9 @@ def test_a_nested_rubric_says_what_it_fell_short_of() -> None:
     """Its reason names the criteria that are not met, as its verdict alone says nothing."""
     inner = Rubric("style").expects("Greets", id="greets").expects("Signs", id="signs")
     result = evaluate("Hi", Rubric().includes(inner), judge(greets=True, signs=False))
-    assert result["style"].reason == "fail, 1 of 2 met; not fully: Signs"
+    assert result["style"].reason == "fail, 1 of 2 met in full; not in full: Signs"
     whole = evaluate("Hi", Rubric().includes(inner), judge(greets=True, signs=True))
-    assert whole["style"].reason == "pass, 2 of 2 met"
+    assert whole["style"].reason == "pass, 2 of 2 met in full"
 
 
 @pytest.mark.parametrize(
