@@ -15,6 +15,7 @@ from rubric import RubricError
 from rubric.embed import fields, rows_in
 from rubric.engine.sources import holds_many
 from rubric.formats.projects import is_rubric
+from rubric.formats.registry import find_format, format_names
 
 Change = Mapping[str, Sequence[str]]
 """What makes the line that was meant of the one that was typed: words by what they are; see `wrong_lines`."""
@@ -192,8 +193,10 @@ def check_files(context: click.Context) -> None:
 
 def _check_file(command: click.Command, place: str, file: str, files: Sequence[str]) -> None:
     """Refuse a *file*, one of *files*, that is not what *command* takes at its *place*."""
-    kind, is_variadic = kind_of(file), any(each.nargs < 0 for each in arguments_of(command))
-    if not kind and file != "-":
+    is_variadic = any(each.nargs < 0 for each in arguments_of(command))
+    is_asked = Path(file).suffix.lower() in _ROWS or command.name in ("compare", "view")
+    kind = kind_of(file) if is_asked else ""  # to tell a suite from a rubric, it is read whole
+    if not Path(file).exists() and file != "-":
         if near(command, [file]) or not (command.name == "view" or is_variadic):
             raise WrongLineError(f"{file}: {NONE}", {})
     elif command.name == "convert" and kind == "results":
@@ -235,12 +238,9 @@ def _check_text(command: click.Command, place: str, file: str, files: Sequence[s
     if command.name == "grade" and one_of(files[:1]):
         message = f"{files[0]} is a suite, whose cases have their candidates"
         raise WrongLineError(message, {"ARGUMENTS": files[:1], "without": files[1:]})
-    if command.name == "grade" and files == [file]:
-        raise click.UsageError(
-            f"{file} is a candidate, and the rubric comes first, {line} {rubric} {shlex.quote(file)}"
-        )
-    if place == "rubric":
-        raise click.UsageError(f"{file} is a text, and no rubric; name one, {line} {rubric}")
+    if place == "rubric" and not any(Path(file).suffix in find_format(name).suffixes for name in format_names()):
+        candidate = f" {shlex.quote(file)}" * (command.name == "grade")
+        raise click.UsageError(f"{file} is a text, and no rubric, which comes first, {line} {rubric}{candidate}")
     if command.name in ("probe", "label"):
         cure = f"{line} {shlex.join('answers.jsonl' if each == file else each for each in files)}"
         raise click.UsageError(f"{file} is one text; candidates are a folder, or rows of a file, {cure}")

@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -73,12 +74,8 @@ def meant(
     before = [word for _, words in sorted(rest, key=lambda unit: bool(unit[0])) for word in words]
     before += ["another command"] * (group is context)
     files = [words[0] for name, words in rest if not name]
-    sure = [
-        words[0]
-        for before_it, (name, words) in zip([("", ["-"]), *rest], rest, strict=False)
-        if not name and not _is_unknown(before_it)
-    ]
-    if found_near := near(command, sure):
+    values = {one[0] for last, (_, one) in pairwise(rest) if _is_unknown(last)}  # maybe of an unknown option
+    if found_near := near(command, [file for file in files if file not in values]):
         typed = [new for word in typed for new in found_near.get(word, [word])]
         files = [new for word in files for new in found_near.get(word, [word])]
         told = (f"{file}: {NONE}; did you mean {', '.join(map(repr, new[:3]))}?" for file, new in found_near.items())

@@ -176,7 +176,7 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("agree labels.csv", "they come first, such as rubric agree results.jsonl labels.csv"),
         ("convert results.jsonl", "a table is made of them in Python"),
         ("export results.jsonl --format csv", "a table is made in Python, such as grades.to_csv"),
-        ("lint reply.txt", "reply.txt is a text, and no rubric; name one, such as rubric lint"),
+        ("lint reply.txt", "reply.txt is a text, and no rubric, which comes first, such as rubric lint"),
         ("grade reply.txt -j offline", "the rubric comes first, such as rubric grade"),
         ("probe polite.yaml reply.txt -j offline", "candidates are a folder, or rows of a file, such as rubric probe polite.yaml"),
         ("check polite.yaml", "what is wrong without any is told by another command, such as rubric lint polite.yaml"),
