@@ -43,8 +43,12 @@ class WrongLineError(click.UsageError):
 
 def holds_results(path: Path) -> bool:
     """True if the first line of the file at *path* is a result, or the end of a shard without any."""
-    _, first = next(rows_in("results", path, ".jsonl", broken=lambda _: None), ("", None))
+    first = _first_row(path)
     return isinstance(first, dict) and not {"findings", "end_of_shard"}.isdisjoint(first)
+
+
+def _first_row(path: Path) -> Any:
+    return next(rows_in("results", path, ".jsonl", broken=lambda _: None), ("", None))[1]
 
 
 def kind_of(file: str = "") -> str:
@@ -209,7 +213,7 @@ def _check_file(command: click.Command, place: str, file: str, files: Sequence[s
         )
     elif Path(file).suffix.lower() in _TEXTS:
         _check_text(command, place, file, files)
-    elif place == "results" and Path(file).suffix.lower() in _ROWS and kind == "*":
+    elif place == "results" and kind == "*" and Path(file).suffix.lower() in _ROWS and not _are_labels(command, file):
         cure = f"rows are graded first, such as rubric grade-many rubric.yaml {shlex.quote(file)} --out results.jsonl"
         if len(files) < len(_places(command)):
             cure = f"they come first, such as rubric {command.name} {shlex.join(named_all(command, files))}"
@@ -225,6 +229,13 @@ def _check_drafted(file: str, given: Mapping[str, Any]) -> None:
         raise WrongLineError("the file to write is an option", {"": (), "out": ("--out", file)})
     if outcome and kind_of(file) == "rubric":
         raise click.UsageError(f"{file} is a rubric, which no draft replaces; name another, such as --out draft.yaml")
+
+
+def _are_labels(command: click.Command, file: str) -> bool:
+    """True if *file* may hold labels of several people, which `agree` compares, too."""
+    return command.name == "agree" and (
+        Path(file).suffix.lower() == ".csv" or "value" in (_first_row(Path(file)) or ())
+    )
 
 
 _ELSEWHERE = {"compare rubric": ("diff", "compares rubrics"), "view rubric": ("explain", "shows a rubric")}

@@ -140,7 +140,7 @@ def test_bad_input_is_2(arguments: tuple[str, ...]) -> None:
     """A missing file ends with 2 and is named."""
     done = run(*arguments)
     assert done.exit_code == 2
-    assert "there is no file" in done.output
+    assert "there is no such file" in done.output
 
 
 def test_an_option_without_an_effect_is_refused(files: tuple[Path, Path]) -> None:

@@ -151,7 +151,7 @@ def test_labels_of_a_rater_who_saw_the_verdict_are_left_out(tmp_path: Path) -> N
     assert sum(row.judge_seen for row in labels) == 40
     assert agreement(GRADES, labels)["good"].n == 60
     (tmp_path / "labels.csv").write_text("\n".join(rows[:40]))
-    with pytest.raises(DefinitionError, match="all 39 of good were given after a look at the judge's verdict"):
+    with pytest.raises(DefinitionError, match="all 39 were given after a look at the judge's verdict"):
         agreement(GRADES, Labels.read(tmp_path / "labels.csv"))
 
 

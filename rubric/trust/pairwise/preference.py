@@ -432,9 +432,13 @@ def _pair(item: Any, columns: Mapping[str, str]) -> Pair:
             if row[side] is None:
                 if columns.get(side, side) in item:
                     raise DefinitionError(side, "expected an output, got nothing; leave out the row, or fill the cell")
-                free = next((name for name in item if name not in (*_ROW, *columns.values())), ...)
-                why = f"there is no column {columns.get(side, side)!r}; name it: "
-                raise DefinitionError(side, Wording(why, columns={**columns, side: free}))
+                lacking = [each for each in "ab" if columns.get(each, each) not in item]
+                free = [name for name in item if name not in (*_ROW, *columns.values())][
+                    -len(lacking) :
+                ]  # ids come first
+                named = {**columns, **dict(zip(lacking, free or [...], strict=False))}
+                why = Wording(f"there is no column {columns.get(side, side)!r}; name it: ", columns=named)
+                raise DefinitionError(side, Wording(why, f" (there are: {', '.join(map(str, item))})"))
         shared = {name: str(row[name] or "") for name in ("input", "reference", "context")}
         a, b = (one_candidate(row[side], side, **shared) for side in "ab")
         key, group = ("" if row[name] is None else str(row[name]) for name in ("key", "group"))
