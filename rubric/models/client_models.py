@@ -78,7 +78,7 @@ def model(client: object, name: str | None = None, /) -> ClientModel:
     named = name or clients.client_model_name(client)
     if not named:
         cure = "rubric.model(client, 'the name of a model')"
-        raise DefinitionError("name", f"{type(client).__name__} names no model; give one: {cure}")
+        raise DefinitionError("name", f"{type(client).__name__} names no model; {cure} does")
     return ClientModel(client, named, kind)
 
 

@@ -90,7 +90,7 @@ def _model(_: Any, attribute: Attribute[Any], value: object) -> None:
             raise refuse(attribute.name, value, f"the name of a model {order}")
     elif client_kind(value):
         if not client_model_name(value):
-            cure = f"{type(value).__name__} names no model; give rubric.model(client, 'the name of a model')"
+            cure = f"{type(value).__name__} names no model; rubric.model(client, 'the name of a model') does"
             raise DefinitionError(attribute.name, cure)
     elif isinstance(value, FunctionType) and value.__code__.co_argcount - len(value.__defaults__ or ()) == 2:  # noqa: PLR2004
         cure = f"one of the candidate and a criterion is judge_function({value.__name__})"

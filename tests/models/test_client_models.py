@@ -305,9 +305,11 @@ def test_a_client_without_a_name_is_refused_with_the_cure() -> None:
     """An OpenAI client asks any model: its name must be given."""
     from openai import OpenAI
 
-    cure = r": OpenAI names no model; give (one: )?rubric\.model\(client, 'the name of a model'\)"
+    cure = r": OpenAI names no model; rubric\.model\(client, 'the name of a model'\) does$"
     with pytest.raises(DefinitionError, match=cure):
         Judge(OpenAI(api_key=KEY))
+    with pytest.raises(DefinitionError, match=cure):  # with the other arguments as they are
+        Judge(OpenAI(api_key=KEY), repairs=0)
     with pytest.raises(DefinitionError, match=cure):
         model(OpenAI(api_key=KEY))
 
