@@ -251,7 +251,9 @@ def _check_text(command: click.Command, place: str, file: str, files: Sequence[s
         raise WrongLineError(message, {"ARGUMENTS": files[:1], "without": files[1:]})
     if place == "rubric" and not any(Path(file).suffix in find_format(name).suffixes for name in format_names()):
         candidate = f" {shlex.quote(file)}" * (command.name == "grade")
-        raise click.UsageError(f"{file} is a text, and no rubric, which comes first, {line} {rubric}{candidate}")
+        raise click.UsageError(f"{file} is a text, where a rubric is expected, {line} {rubric}{candidate}")
+    if command.name == "view":
+        raise click.UsageError(f"{file} is a text; view shows results, {line} results.jsonl")
     if command.name in ("probe", "label"):
         cure = f"{line} {shlex.join('answers.jsonl' if each == file else each for each in files)}"
         raise click.UsageError(f"{file} is one text; candidates are a folder, or rows of a file, {cure}")
