@@ -14,6 +14,9 @@ from tests.command_line import commands, run
 from tests.rows import each_row
 from tests.wrong_lines import FILES, lines_of, lost_in, problem_in, right_option, wrong_lines, wrong_options
 
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+# click closes no context that it refused.
+
 NAMES = [name for name in commands() if name != "store"]  # a group
 
 
@@ -35,7 +38,6 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> object:
         yield
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # click closes no context it refused
 @each_row("name", NAMES)
 def test_a_printed_line_has_all_that_was_typed(name: str) -> None:
     """One mistake or two, beside an option that fits: each printed line has every word, and the parser takes it."""
