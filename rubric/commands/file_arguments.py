@@ -81,11 +81,12 @@ def in_order(command: click.Command, files: list[str]) -> list[str]:
 
 
 def fit(command: click.Command, files: Sequence[str]) -> bool:
-    """False if a rubric or results are where *command* takes the other of them, and no file is missing."""
-    if len(files) < len(_places(command)):
+    """False if a rubric is where *command* takes results, no file is missing, and no other command is meant."""
+    if len(files) < len(_places(command)) or f"{command.name} rubric" in _ELSEWHERE:
         return True
-    known = zip(_places(command), map(kind_of, files), strict=False)
-    return not any("*" != held != kind for held, kind in known if kind in _HELD)
+    return not any(
+        held == "results" and kind_of(file) == "rubric" for held, file in zip(_places(command), files, strict=False)
+    )
 
 
 def named_all(command: click.Command, files: Sequence[str]) -> list[str]:
@@ -144,6 +145,10 @@ def one_more(command: click.Command, files: Sequence[str]) -> tuple[str, Change]
             return f"{file!r} is given with an option", {"ARGUMENTS": rest, param.name or "": (param.opts[0], file)}
     if "--out" in own and Path(last).suffix and not Path(last).exists():
         return f"{said}, and writes by an option", {"ARGUMENTS": files[:-1], own["--out"]: ("--out", last)}
+    if command.name == "check" and len(files) == 2 and rubrics == files[:1] and Path(last).exists():  # noqa: PLR2004
+        return "check runs the tests of a rubric, and grade grades a reply", {"COMMAND": ["grade"]}
+    if command.name == "prefer":
+        return f"{said}, such as rubric prefer pairs.jsonl rubric.yaml, where each line has a and b", {}
     if len(rubrics) != 1 or "rubric" in _places(command):
         return said, {}
     moved = {own["--rubric"]: ("--rubric", *rubrics)} if "--rubric" in own else {"without": rubrics}
@@ -170,6 +175,8 @@ def check_files(context: click.Context) -> None:
     command, places = context.command, _places(context.command)
     given = [context.params[each.name or ""] for each in arguments_of(command)]
     files = [str(file) for each in given for file in (each if isinstance(each, tuple) else [each]) if file is not None]
+    if command.name == "init" and (Path(*files).suffix in _TREES or Path(*files).is_file()):
+        raise WrongLineError(f"{files[0]} is a file; name a folder", {"ARGUMENTS": [str(Path(*files).with_suffix(""))]})
     if command.name == "generate" and len(files) == 1:
         _check_drafted(files[0], context.params)
     if not files or command.name in _WRITTEN:
@@ -198,7 +205,7 @@ def check_files(context: click.Context) -> None:
 def _check_file(command: click.Command, place: str, file: str, files: Sequence[str]) -> None:
     """Refuse a *file*, one of *files*, that is not what *command* takes at its *place*."""
     is_variadic = any(each.nargs < 0 for each in arguments_of(command))
-    is_asked = Path(file).suffix.lower() in _ROWS or command.name in ("compare", "view")
+    is_asked = Path(file).suffix.lower() in _ROWS or command.name in ("compare", "view", "estimate")
     kind = kind_of(file) if is_asked else ""  # to tell a suite from a rubric, it is read whole
     if not Path(file).exists() and file != "-":
         if near(command, [file]) or not (command.name == "view" or is_variadic):
@@ -206,7 +213,7 @@ def _check_file(command: click.Command, place: str, file: str, files: Sequence[s
     elif command.name == "convert" and kind == "results":
         cure = "a table is made of them in Python: Grades.read_jsonl(path, rubric, judge).to_csv(path)"
         raise click.UsageError(f"{file} holds results; {cure}")
-    elif (kind == "results" and place == "rubric") or (kind == "rubric" and command.name in ("compare", "view")):
+    elif (kind == "results" and place == "rubric") or f"{command.name} {kind}" in _ELSEWHERE:
         other, does = _ELSEWHERE.get(f"{command.name} {kind}", ("view", "shows results"))
         raise WrongLineError(
             f"{file} holds {'results' if kind == 'results' else 'a rubric'}; {other} {does}", {"COMMAND": [other]}
@@ -238,7 +245,11 @@ def _are_labels(command: click.Command, file: str) -> bool:
     )
 
 
-_ELSEWHERE = {"compare rubric": ("diff", "compares rubrics"), "view rubric": ("explain", "shows a rubric")}
+_ELSEWHERE = {
+    "compare rubric": ("diff", "compares rubrics"),
+    "view rubric": ("explain", "shows a rubric"),
+    "estimate rubric": ("plan", "says what a run costs"),
+}
 """The command for files of another kind, and what it does."""
 
 

@@ -263,6 +263,9 @@ def _as_judge(ctx: click.Context, _: click.Parameter, models: Sequence[str]) -> 
         raise click.UsageError(f"{option} belongs to the judge of the run; name that too: --judge MODEL", ctx)
     if {*models} & {"mock", "dummy", "fake", "none", "test", "local", "stub"}:
         raise WrongLineError(f"--judge {models[0]}: the judge without a key is offline", {"judge": ("-j", "offline")})
+    if apart := [model for model in models if "," in model]:
+        judge = [word for model in models for each in model.split(",") for word in ("-j", each.strip())]
+        raise WrongLineError(f"--judge {apart[0]}: each judge of a panel has an option of its own", {"judge": judge})
     names = [model_called(model) for model in models]
     judges = [Judge(name, **settings) if settings else name for name in names]
     return judges if len(judges) > 1 else next(iter(judges), None)

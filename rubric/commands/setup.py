@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 from rubric import dumps, presets
-from rubric.commands.file_arguments import WrongLineError
 from rubric.commands.options import PATH, Name
 from rubric.commands.output import Command, Refusal, print_line
 from rubric.embed import write_text
@@ -31,8 +30,6 @@ def init(folder: Path, preset: str | None) -> None:
 
     Both are commented, and run at once without a key. A file that exists is never overwritten.
     """
-    if folder.suffix in (".yaml", ".yml", ".json") or (folder.exists() and not folder.is_dir()):
-        raise WrongLineError(f"{folder} is a file; name a folder", {"ARGUMENTS": [str(folder.with_suffix(""))]})
     taken = [str(folder / name) for name in STARTERS if (folder / name).exists()]
     if taken:
         raise Refusal(f"{' and '.join(taken)} exist already; name another folder: {PROGRAM} init FOLDER")

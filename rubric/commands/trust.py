@@ -36,6 +36,9 @@ def _labels(file: Path, columns: Sequence[str]) -> Any:
     return from_extra("rubric.trust", "Labels").read(file, columns=columns_of(columns))
 
 
+AIMS = ("agreement", "balanced", "cost", "TPR", "TNR", "pass rate")  # as in `rubric.trust`, which needs an extra
+
+
 @click.command(cls=Command)
 @click.argument("results", type=PATH)
 @click.argument("others", type=PATH, required=False)
@@ -114,7 +117,12 @@ def estimate(results: Path, labels: Path, *, least: float | None, columns: Any, 
 @click.argument("results", type=PATH)
 @click.argument("labels", type=PATH)
 @click.option(
-    "--for", "aim", metavar="AIM", default="agreement", help="As for thresholds(...).best: balanced, cost, TPR, ..."
+    "--for",
+    "aim",
+    type=click.Choice(AIMS),
+    metavar="AIM",
+    default="agreement",
+    help="As for thresholds(...).best: balanced, cost, TPR, ...",
 )
 @click.option("--at", type=float, metavar="V", help="The cost of a false pass in false fails, or the rate.")
 @LABEL_COLUMN

@@ -161,6 +161,9 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
         return said
     if command.name in {"grade-many", "label", "plan", "probe"} and all(map(kind_of, files[:2])) and len(files) > 1:
         units = _columns(command, units, Path(files[command.name != "label"]))
+    if command.name in {"agree", "estimate", "thresholds"}:
+        is_bare = [name == "columns" and "=" not in words[-1] for name, words in units]
+        units = [(u[0], ["--column", f"value={u[1][-1]}"]) if one else u for u, one in zip(units, is_bare, strict=True)]
     said, units, written = _printed(said, command, files, units)
     if written is None:
         return said
@@ -337,7 +340,9 @@ def columns_of(given: Sequence[str]) -> dict[str, str | Sequence[str] | None]:
     for text in given:
         name, sign, column = text.partition("=")
         if not name or not sign:
-            raise click.UsageError(f"--column {text}: expected FIELD=COLUMN: output=answer; question= passes over")
+            raise click.UsageError(
+                f"--column {text}: expected FIELD=COLUMN, as output=answer, or value=verdict of labels"
+            )
         if name == "variables" and column:
             kept.append(column)
             named[name] = kept

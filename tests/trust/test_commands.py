@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 from click.testing import CliRunner, Result
 
 from rubric import Criterion, Grades, Panel, Rubric, dump, grade_many, load
 from rubric.__main__ import main
+from rubric.commands.trust import AIMS
 from rubric.trust import compare
+from rubric.trust.cutoffs import Aim
 from tests.recorded import grades
 from tests.trust.test_trust import BOTH, GRADES, JUDGE, PEOPLE
 
@@ -192,3 +194,8 @@ def test_labels_that_chose_a_rubric_are_told_from_a_file_of_results(tmp_path: Pa
 def grades_of(rubric: Path, candidates: Path) -> Grades:
     """Return the grades of the file *candidates* by the file *rubric*."""
     return grade_many(candidates, load(rubric), "offline").collect()
+
+
+def test_the_aims_at_a_terminal_are_those_of_python() -> None:
+    """One list, though the command is known without the extra."""
+    assert get_args(Aim) == AIMS
