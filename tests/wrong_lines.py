@@ -27,6 +27,7 @@ FILES = {
     "pairs.jsonl": '{"a": "Thank you.", "b": "No."}\n',
     "replies.csv": "question,answer,topic\nWhere?,Thank you.,a\nWhen?,No.,b\n",
     "sides.csv": "id,old,new\na,No.,Thank you.\n",
+    "broken.jsonl": "not json\n",
     "people.csv": "id,verdict\na,true\nb,false\n",
     "labels.csv": "key,value\na,true\nb,false\n",
     "suite.yaml": "suite: s\nrubric: {criteria: [Says thank you]}\ncases:\n  - {id: a, output: Thank you}\n",

@@ -24,7 +24,10 @@ _HELD = {"file": "rubric", "files": "rubric *", "results": "results", "rubric": 
 _TREES, _LARGEST = (".yaml", ".yml", ".json"), 10**7  # the kinds of rubrics, and what is too large for one
 _TEXTS, _ROWS = (".txt", ".md"), (".jsonl", ".ndjson", ".csv")
 _WRITTEN = {"init", "generate", "schema"}  # commands whose arguments may name what is not there
-_MODEL = re.compile(r"offline|(gpt|claude|gemini|mistral|llama|o\d)[\w.-]*|[a-z_]+[/:][\w.:/-]+")
+_MODEL = re.compile(
+    r"(?!.*\.[a-z]+$)(offline|(gpt|claude|gemini|mistral|llama|o\d)[\w.-]*"  # no suffix of a file
+    r"|(openai|anthropic|gemini|azure|bedrock|vertex_ai|mistral|groq|ollama|openrouter|xai|deepseek)[/:][\w.:/-]+)"
+)
 _EXAMPLES = {
     "files": "rubric.yaml answer.txt", "file": "rubric.yaml", "rubric": "rubric.yaml", "before": "before.yaml",
     "after": "after.yaml", "results": "results.jsonl", "parts": "results.jsonl", "candidates": "answers.jsonl",
@@ -220,7 +223,9 @@ def _check_file(command: click.Command, place: str, file: str, files: Sequence[s
         )
     elif Path(file).suffix.lower() in _TEXTS:
         _check_text(command, place, file, files)
-    elif place == "results" and kind == "*" and Path(file).suffix.lower() in _ROWS and not _are_labels(command, file):
+    elif place == "results" and kind == "*" and Path(file).suffix.lower() in _ROWS:
+        if (command.name == "agree" and len(files) == 1) or not isinstance(_first_row(Path(file)), dict):
+            return  # labels of several people are compared, too, and a broken line has a message of its own
         cure = f"rows are graded first, such as rubric grade-many rubric.yaml {shlex.quote(file)} --out results.jsonl"
         if len(files) < len(_places(command)):
             cure = f"they come first, such as rubric {command.name} {shlex.join(named_all(command, files))}"
@@ -236,13 +241,6 @@ def _check_drafted(file: str, given: Mapping[str, Any]) -> None:
         raise WrongLineError("the file to write is an option", {"": (), "out": ("--out", file)})
     if outcome and kind_of(file) == "rubric":
         raise click.UsageError(f"{file} is a rubric, which no draft replaces; name another, such as --out draft.yaml")
-
-
-def _are_labels(command: click.Command, file: str) -> bool:
-    """True if *file* may hold labels of several people, which `agree` compares, too."""
-    return command.name == "agree" and (
-        Path(file).suffix.lower() == ".csv" or "value" in (_first_row(Path(file)) or ())
-    )
 
 
 _ELSEWHERE = {

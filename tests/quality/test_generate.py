@@ -123,7 +123,7 @@ def test_a_plan_sends_nothing(server: Endpoint, tmp_path: Path) -> None:
         ((), "there is nothing to draft from"),
         (("--outcome", "x y", "-j", "offline"), "which only counts words"),
         (("--outcome", "x y", "--filter", "a"), "is for suites"),
-        (("suite.yaml", "--outcome", "x y"), "is for one rubric"),
+        (("suite.yaml", "--outcome", "x y"), "write rubric generate --outcome 'x y' --out suite.yaml"),
         (("a.yaml", "b.yaml", "--out", "c.yaml"), "is for one file"),
         (("cases.jsonl",), "YAML and JSON files"),
     ],

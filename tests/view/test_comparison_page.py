@@ -142,7 +142,7 @@ def test_the_command_writes_the_page(tmp_path: Path) -> None:
     )
     assert done.exit_code == 0, done.output
     assert "0 broken, 0 fixed, 1 still failing" in (tmp_path / "p.html").read_text("utf-8")
-    done = CliRunner().invoke(main, ["compare", "a", "b", "--rubric", "r.yaml"])
+    done = CliRunner().invoke(main, ["compare", *[str(tmp_path / "a.json")] * 2, "--rubric", "r.yaml"])
     assert (done.exit_code, "name its file with --out page.html" in done.stderr) == (2, True)
 
 
