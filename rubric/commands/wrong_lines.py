@@ -78,6 +78,9 @@ def meant(
     if found_near := near(command, [file for file in files if file not in values]):
         typed = [new for word in typed for new in found_near.get(word, [word])]
         files = [new for word in files for new in found_near.get(word, [word])]
+        if change and "ARGUMENTS" in change:
+            moved = [new for word in change["ARGUMENTS"] for new in found_near.get(word, [word])]
+            change = {**change, "ARGUMENTS": moved}
         told = (f"{file}: {NONE}; did you mean {', '.join(map(repr, new[:3]))}?" for file, new in found_near.items())
         said = _joined("" if said.endswith(NONE) else said, *told)
     if isinstance(group.command, click.Group):

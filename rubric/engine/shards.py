@@ -348,11 +348,8 @@ _FEW = 8
 def _in_order(files: Iterable[_File]) -> Iterator[str]:
     for due, (index, name, number, line) in enumerate(merge(*files)):
         if index < due:
-            raise _wrong(
-                name,
-                number,
-                f"the result of candidate {index} is in another place too; shards of one run have each once",
-            )
+            why = "shards of one run have each once, and two runs are compared by compare"
+            raise _wrong(name, number, f"the result of candidate {index} is in another place too; {why}")
         if index > due:
             gap = f"candidate {due}" if index == due + 1 else f"candidates {due} to {index - 1}"
             raise _wrong(name, number, f"before this, {gap} should come; name the files of all shards, once through")

@@ -416,6 +416,9 @@ def match_labels(given: Judged, labels: Labels) -> list[Ratings]:
     raise DefinitionError("labels", f"{what}; label without it, or give labels.with_seen" if lost else "there is none")
 
 
+_KEYED = "grade Candidate(..., key=...), or a file with its column: grade-many --column key=id"
+
+
 def _by_criterion(labels: Labels) -> dict[str, list[Label]]:
     found: dict[str, list[Label]] = {}
     for label in labels:
@@ -458,7 +461,7 @@ def ratings_of(given: Judged, labels: Labels, criterion: str | None = None) -> R
 
 def _no_match(given: Judged, key: str, by: str) -> str:
     if by == "key" and not any(given.keys):
-        return f"the candidates have no keys, and labels are by key ({key!r}, ...); grade Candidate(..., key=...)"
+        return f"the candidates have no keys, and labels are by key ({key!r}, ...); {_KEYED}"
     theirs = given.keys[0] if by == "key" else str(given.places[0])
     return f"none matches a candidate by {by}: labels are for {key!r}, ..., candidates are {theirs!r}, ..."
 

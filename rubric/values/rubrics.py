@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from math import isnan
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast, get_args
 
@@ -53,7 +54,11 @@ def _as_criteria(value: Iterable[Criterion | str | Mapping[str, Any]], start: in
             try:
                 item = Criterion(item) if isinstance(item, str) else _of_mapping(item)  # noqa: PLW2901
             except DefinitionError as problem:
-                raise DefinitionError(f"criteria[{index}].{problem.field}", problem.message) from None
+                cell = item.get(problem.field) if isinstance(item, Mapping) else None
+                is_empty = isinstance(cell, float) and isnan(cell)  # as frames have it
+                message = "the cell is empty; leave it out: {k: v for k, v in row.items() if v == v}"
+                message = message if is_empty else problem.message
+                raise DefinitionError(f"criteria[{index}].{problem.field}", message) from None
         if not isinstance(item, Criterion):
             from rubric.internals.guesses import instead  # noqa: PLC0415 - needed for errors alone
 

@@ -124,6 +124,7 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("kappa results.jsonl labels.csv", "agree results.jsonl labels.csv"),
         ("grade polite.yml reply.txt -j offline", "grade polite.yaml reply.txt -j offline"),
         ("grade polite reply -j offline", "grade polite.yaml reply.txt -j offline"),
+        ("grade polite.yml reply.txt offline", "grade polite.yaml reply.txt -j offline"),
         ("grade polite.yaml reply.txt offline", "grade polite.yaml reply.txt -j offline"),
         ("grade polite.yaml --input reply.txt -j offline", "grade polite.yaml reply.txt -j offline"),
         ("grade --rubric polite.yaml --input reply.txt -j offline", "grade polite.yaml reply.txt -j offline"),

@@ -271,3 +271,14 @@ def test_a_frame_of_criteria_is_refused_with_the_line_that_takes_its_rows(librar
     criteria = eval(line, {"frame": frame})  # noqa: S307 - a line of our own
     assert Rubric("reply", criteria) == Rubric("reply").expects("Is polite").expects("Names a day", weight=2)
     assert Rubric("reply", frame["text"]).ids == ("is-polite", "names-a-day")
+
+
+def test_an_empty_cell_of_a_frame_is_told_as_one_with_the_line_that_leaves_it_out() -> None:
+    """In records of a frame it is nan, which is no weight and no id."""
+    rows = pytest.importorskip("pandas").DataFrame({"text": ["Is polite", "Names a day"], "min_score": [None, 0.5]})
+    rows = rows.to_dict("records")
+    with pytest.raises(DefinitionError, match="min_score: the cell is empty; leave it out: ") as caught:
+        Rubric("reply", rows)
+    line = str(caught.value).rpartition("leave it out: ")[2]
+    criteria = [eval(line, {"row": row}) for row in rows]  # noqa: S307 - a line of our own
+    assert [one.min_score for one in Rubric("reply", criteria).criteria] == [None, 0.5]
