@@ -46,12 +46,15 @@ class WrongLineError(click.UsageError):
 
 def holds_results(path: Path) -> bool:
     """True if the first line of the file at *path* is a result, or the end of a shard without any."""
-    first = _first_row(path)
-    return isinstance(first, dict) and not {"findings", "end_of_shard"}.isdisjoint(first)
+    return not {"findings", "end_of_shard"}.isdisjoint(first_row(path, ".jsonl"))
 
 
-def _first_row(path: Path) -> Any:
-    return next(rows_in("results", path, ".jsonl", broken=lambda _: None), ("", None))[1]
+def first_row(path: Path, kind: str = "") -> Mapping[str, Any]:
+    """Return the first row of the file at *path*, by *kind* or its suffix; {} if it has none, or is broken."""
+    with suppress(RubricError, OSError, ImportError):
+        _, first = next(rows_in("file", path, kind, broken=lambda _: None), ("", None))
+        return first if isinstance(first, dict) else {}
+    return {}
 
 
 def kind_of(file: str = "") -> str:
@@ -72,7 +75,7 @@ def _places(command: click.Command) -> list[str]:
     return " ".join(_HELD.get(each.name or "", "*") for each in arguments_of(command)).split()
 
 
-def in_order(command: click.Command, files: list[str]) -> list[str]:
+def put_in_order(command: click.Command, files: list[str]) -> list[str]:
     """Return *files* in the order in which *command* takes them; as they are, if one that it needs is not there."""
     places = _places(command)
     kinds = [*map(kind_of, files)] if len(files) >= len(places) else []
@@ -83,7 +86,7 @@ def in_order(command: click.Command, files: list[str]) -> list[str]:
     return [*(files[found[place]] if place in found else others.pop(0) for place in places), *others]
 
 
-def fit(command: click.Command, files: Sequence[str]) -> bool:
+def is_fit(command: click.Command, files: Sequence[str]) -> bool:
     """False if a rubric is where *command* takes results, no file is missing, and no other command is meant."""
     if len(files) < len(_places(command)) or f"{command.name} rubric" in _ELSEWHERE:
         return True
@@ -92,7 +95,7 @@ def fit(command: click.Command, files: Sequence[str]) -> bool:
     )
 
 
-def named_all(command: click.Command, files: Sequence[str]) -> list[str]:
+def fill_places(command: click.Command, files: Sequence[str]) -> list[str]:
     """Return *files* at their places in *command*, with names for missing ones; as they are, if one fits none."""
     rest, named, places = [*files], list[str](), _places(command)
     for name, held in zip((each.name for each in arguments_of(command)), places, strict=False):
@@ -110,37 +113,37 @@ def are_many(files: Sequence[str]) -> bool:
     return are_several and len(rubrics) == 1 and not {each.suffix for each in others} & {*_TREES[:2]}
 
 
-def one_of(files: Sequence[str]) -> list[str]:
+def pick_alone(files: Sequence[str]) -> list[str]:
     """Return what is graded alone of *files*: a suite, with or without a rubric, or a rubric and one text; or []."""
     path = Path(files[-1]) if files and len(files) <= 2 and kind_of(files[-1]) == "*" else Path()  # noqa: PLR2004
     return [str(path)] if path.suffix in _TREES[:2] else [*files] if path.suffix in _TEXTS and files[1:] else []
 
 
-def near(command: click.Command, files: Sequence[str]) -> dict[str, list[str]]:
+def find_near(command: click.Command, files: Sequence[str]) -> dict[str, list[str]]:
     """Return the files that are meant by those of *files* that are not there: of their pattern, stem, or the like."""
     taken = len(files) if any(each.nargs < 0 for each in arguments_of(command)) else len(arguments_of(command))
     found = {}
     for file in files[:taken] if command.name not in _WRITTEN else ():
         path = Path(file)
-        if file[:1] == "-" or " " in file or not path.name:
+        if file[:1] == "-" or " " in file or not path.name or path.exists():
             continue
         with suppress(OSError, ValueError):
             others = [each.name for each in path.parent.glob("*") if each.is_file()]
             same = [name for name in others if Path(name).stem == path.stem]
             alike = same if len(same) == 1 else filter(None, [fields.misspelt(path.name, others)])
             of_pattern = sorted(each.name for each in path.parent.glob(path.name))
-            if not path.exists() and (names := of_pattern or [*alike]):
+            if names := of_pattern or [*alike]:
                 found[file] = [str(path.with_name(name)) for name in names]
     return found
 
 
-def one_more(command: click.Command, files: Sequence[str]) -> tuple[str, Change]:
+def mend_surplus(command: click.Command, files: Sequence[str]) -> tuple[str, Change]:
     """Return what is said of a *command* with more *files* than it takes, and the change that mends it, or {}."""
     own = {option: each.name or "" for each in command.params for option in each.opts}
     takes = " ".join(command.collect_usage_pieces(click.Context(command))[1:])
     said = f"{command.name} takes {takes or 'no file'}: {command.get_short_help_str(200).rstrip('.')}"
     rubrics, last = [file for file in files if kind_of(file) == "rubric"], files[-1]
-    if change := as_judge(command, files):
+    if change := move_judge(command, files):
         return "a judge is an option", change
     for param in command.params:  # such as a format
         for file in set(files) & {*getattr(param.type, "choices", ())} if isinstance(param, click.Option) else ():
@@ -158,14 +161,14 @@ def one_more(command: click.Command, files: Sequence[str]) -> tuple[str, Change]
     return said, {"ARGUMENTS": [file for file in files if file not in rubrics], **moved}
 
 
-def as_judge(command: click.Command, files: Sequence[str]) -> Change:
+def move_judge(command: click.Command, files: Sequence[str]) -> Change:
     """Return the change that names the last of *files* as the judge, where it is a model and no file; or {}."""
-    is_model = files and not Path(files[-1]).exists() and _MODEL.fullmatch(files[-1]) and not kind_of(files[-1])
+    is_model = files and not Path(files[-1]).exists() and _MODEL.fullmatch(files[-1])
     has_judge = any(each.name == "judge" for each in command.params)
     return {"ARGUMENTS": files[:-1], "judge": ("-j", files[-1])} if is_model and has_judge and files[1:] else {}
 
 
-NONE = "there is no such file"
+MISSING = "there is no such file"
 
 
 def check_files(context: click.Context) -> None:
@@ -184,12 +187,12 @@ def check_files(context: click.Context) -> None:
         _check_drafted(files[0], context.params)
     if not files or command.name in _WRITTEN:
         return
-    if change := as_judge(command, files):
+    if change := move_judge(command, files):
         raise WrongLineError("a judge is an option", change)
     first, where = (places[1], "last") if places[:1] == ["*"] and len(places) > 1 else (places[0], "first")
-    if in_order(command, files) != files and Path(files[places.index(first)]).suffix.lower() not in _TREES:
+    if put_in_order(command, files) != files and Path(files[places.index(first)]).suffix.lower() not in _TREES:
         raise click.UsageError(f"the {first} come{'s' * (first == 'rubric')} {where}")
-    if command.name == "grade-many" and one_of(files):
+    if command.name == "grade-many" and pick_alone(files):
         raise click.UsageError("grade grades one candidate, or a suite")
     stream, target = context.params.get("question"), context.params.get("target")
     if (
@@ -211,8 +214,8 @@ def _check_file(command: click.Command, place: str, file: str, files: Sequence[s
     is_asked = Path(file).suffix.lower() in _ROWS or command.name in ("compare", "view", "estimate")
     kind = kind_of(file) if is_asked else ""  # to tell a suite from a rubric, it is read whole
     if not Path(file).exists() and file != "-":
-        if near(command, [file]) or not (command.name == "view" or is_variadic):
-            raise WrongLineError(f"{file}: {NONE}", {})
+        if find_near(command, [file]) or not (command.name == "view" or is_variadic):
+            raise WrongLineError(f"{file}: {MISSING}", {})
     elif command.name == "convert" and kind == "results":
         cure = "a table is made of them in Python: Grades.read_jsonl(path, rubric, judge).to_csv(path)"
         raise click.UsageError(f"{file} holds results; {cure}")
@@ -224,11 +227,11 @@ def _check_file(command: click.Command, place: str, file: str, files: Sequence[s
     elif Path(file).suffix.lower() in _TEXTS:
         _check_text(command, place, file, files)
     elif place == "results" and kind == "*" and Path(file).suffix.lower() in _ROWS:
-        if (command.name == "agree" and len(files) == 1) or not isinstance(_first_row(Path(file)), dict):
+        if (command.name == "agree" and len(files) == 1) or not first_row(Path(file)):
             return  # labels of several people are compared, too, and a broken line has a message of its own
         cure = f"rows are graded first, such as rubric grade-many rubric.yaml {shlex.quote(file)} --out results.jsonl"
         if len(files) < len(_places(command)):
-            cure = f"they come first, such as rubric {command.name} {shlex.join(named_all(command, files))}"
+            cure = f"they come first, such as rubric {command.name} {shlex.join(fill_places(command, files))}"
         raise click.UsageError(f"{file} holds no results; {cure}")
 
 
@@ -255,7 +258,7 @@ def _check_text(command: click.Command, place: str, file: str, files: Sequence[s
     """Refuse the *file* of a text, one of *files*, where *command* takes none at its *place*."""
     line, found = f"such as rubric {command.name}", sorted(Path(file).parent.glob("*.yaml"))
     rubric = shlex.quote(str(found[0])) if len(found) == 1 else "rubric.yaml"
-    if command.name == "grade" and one_of(files[:1]):
+    if command.name == "grade" and pick_alone(files[:1]):
         message = f"{files[0]} is a suite, whose cases have their candidates"
         raise WrongLineError(message, {"ARGUMENTS": files[:1], "without": files[1:]})
     if place == "rubric" and not any(Path(file).suffix in find_format(name).suffixes for name in format_names()):

@@ -23,12 +23,12 @@ from rubric import Candidate, LoadError, Suite, UngradedError, load, load_suite
 from rubric import grade as grade_candidate
 from rubric import plan as plan_calls
 from rubric.commands import options
-from rubric.commands.file_arguments import WrongLineError
+from rubric.commands.file_arguments import MISSING, WrongLineError
 from rubric.commands.options import refuse_given
 from rubric.commands.output import Command, print_json, print_line, print_markdown, print_result, tell_rate
 from rubric.commands.running import SUITES_ONLY, RunOptions, pick_cases
 from rubric.commands.wrong_lines import columns_of, was_given
-from rubric.embed import JudgeLike, Wording, cell, clean, fields, one_candidate
+from rubric.embed import JudgeLike, Wording, cell, clean, one_candidate
 from rubric.engine.sources import holds_many
 from rubric.formats.agentv.targets import lacking_variables
 from rubric.formats.projects import is_rubric
@@ -141,13 +141,9 @@ class Inputs:
             about = {"input": options.read_stream(self.question), "reference": options.read_stream(self.reference)}
             return one_candidate(Path(file), **about)
         if file is not None and file != "-" and not Path(file).exists():
-            said = f"{file}: there is no such file"
             if Path(file).suffix and " " not in file:
-                near = sorted(map(str, Path(file).parent.glob(Path(file).name)))
-                near = near or [*filter(None, [fields.misspelt(file, map(str, Path(file).parent.glob("*")))])]
-                change = {"ARGUMENTS": [rubric, *near] * bool(near), "COMMAND": ["grade-many"] * (len(near) > 1)}
-                raise WrongLineError(f"{said}{fields.suggest(file, near)}", change)
-            raise WrongLineError(f"{said}; a text is piped", {"ARGUMENTS": [rubric, "-"], "TEXT": [file]})
+                raise click.UsageError(f"{file}: {MISSING}")
+            raise WrongLineError(f"{file}: {MISSING}; a text is piped", {"ARGUMENTS": [rubric, "-"], "TEXT": [file]})
         output: IO[str] | None = None if file is None else options.TEXT.convert(file, None, click.get_current_context())
         piped = [stream for stream in (output, self.question, self.reference) if stream is sys.stdin]
         if len(piped) > 1:

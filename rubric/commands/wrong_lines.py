@@ -18,19 +18,20 @@ import click
 
 from rubric import DefinitionError, RubricError
 from rubric.commands.file_arguments import (
-    NONE,
+    MISSING,
     Change,
     are_many,
     check_files,
-    fit,
-    in_order,
+    fill_places,
+    find_near,
+    first_row,
+    is_fit,
     kind_of,
-    named_all,
-    near,
-    one_more,
-    one_of,
+    mend_surplus,
+    pick_alone,
+    put_in_order,
 )
-from rubric.embed import Wording, clean, rows_in, shorten, source_of
+from rubric.embed import Wording, clean, shorten, source_of
 from rubric.errors import Problem
 from rubric.internals.guesses import word_cure
 
@@ -75,16 +76,16 @@ def meant(
     before += ["another command"] * (group is context)
     files = [words[0] for name, words in rest if not name]
     values = {one[0] for last, (_, one) in pairwise(rest) if _is_unknown(last)}  # maybe of an unknown option
-    if found_near := near(command, [file for file in files if file not in values]):
+    if found_near := find_near(command, [file for file in files if file not in values]):
         typed = [new for word in typed for new in found_near.get(word, [word])]
         files = [new for word in files for new in found_near.get(word, [word])]
         if change and "ARGUMENTS" in change:
             moved = [new for word in change["ARGUMENTS"] for new in found_near.get(word, [word])]
             change = {**change, "ARGUMENTS": moved}
-        told = (f"{file}: {NONE}; did you mean {', '.join(map(repr, new[:3]))}?" for file, new in found_near.items())
-        said = _joined("" if said.endswith(NONE) else said, *told)
+        told = (f"{file}: {MISSING}; did you mean {', '.join(map(repr, new[:3]))}?" for file, new in found_near.items())
+        said = _joined("" if said.endswith(MISSING) else said, *told)
     if isinstance(group.command, click.Group):
-        alone = one_of(files) if command.name == "grade-many" else []
+        alone = pick_alone(files) if command.name == "grade-many" else []
         other = "grade-many" if command.name == "grade" and are_many(files) else "grade" if alone else ""
         if other:
             command, before = group.command.get_command(group, other) or command, []
@@ -160,13 +161,13 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
     names = {words[0] for name, words in units if name == "COMMAND"}
     if isinstance(group.command, click.Group):
         command = group.command.get_command(group, "".join(names)) or command
-    if files is None or not fit(command, files := in_order(command, files)):
+    if files is None or not is_fit(command, files := put_in_order(command, files)):
         return said
     if command.name in {"grade-many", "label", "plan", "probe"} and all(map(kind_of, files[:2])) and len(files) > 1:
         units = _columns(command, units, Path(files[command.name != "label"]))
     if command.name in {"agree", "estimate", "thresholds"}:
-        is_bare = [name == "columns" and "=" not in words[-1] for name, words in units]
-        units = [(u[0], ["--column", f"value={u[1][-1]}"]) if one else u for u, one in zip(units, is_bare, strict=True)]
+        bare = [unit for unit in units if unit[0] == "columns" and "=" not in unit[1][-1]]
+        units = [(unit[0], ["--column", f"value={unit[1][-1]}"]) if unit in bare else unit for unit in units]
     said, units, written = _printed(said, command, files, units)
     if written is None:
         return said
@@ -233,7 +234,7 @@ def _with_example(
     said: str, line: str, command: click.Command, missing: click.Parameter | None, files: list[str]
 ) -> str:
     """Return what is *said* of what is *missing*, with the *line* whose {} is *files* with a name in its place."""
-    named = named_all(command, files)
+    named = fill_places(command, files)
     if isinstance(missing, click.Option) and missing.metavar == "FILE":
         named += [missing.opts[0], "all.jsonl"]
     if len(named) == len(files):
@@ -248,7 +249,7 @@ def _mended(
     if change := getattr(problem, "change", None):
         return said, change
     if said.startswith("Got unexpected extra"):
-        return one_more(command, files)
+        return mend_surplus(command, files)
     if isinstance(problem, click.BadOptionUsage) and said.endswith("requires an argument"):
         option = _options_of(command, click.Context(command))[problem.option_name]
         values = [*getattr(option.type, "choices", ()), option.metavar or "VALUE"]
@@ -276,7 +277,7 @@ def _columns(command: click.Command, units: list[Unit], data: Path) -> list[Unit
     parts = [part for each in given for part in (each.split(",") if each.count("=") == each.count(",") + 1 else [each])]
     parts = [re.sub(f"^({'|'.join(_FIELDS)}):", r"\1=", part) for part in parts]
     outs = [words[-1] for name, words in units if name in ("out", "outs") and not Path(words[-1]).suffix]
-    if outs and outs[-1] in _header(data):
+    if outs and outs[-1] in first_row(data):
         parts, units = [*parts, f"output={outs[-1]}"], [unit for unit in units if unit[0] not in ("out", "outs")]
     found = named = [each for each in parts if "=" in each]
     with suppress(click.UsageError, OSError, ValueError, ImportError, TypeError):
@@ -291,14 +292,6 @@ def _columns(command: click.Command, units: list[Unit], data: Path) -> list[Unit
     if found == given:
         return units
     return [*(unit for unit in units if unit[0] != "columns"), *(("columns", ["--column", each]) for each in found)]
-
-
-def _header(data: Path) -> list[str]:
-    """Return the columns of the first row of *data*; [] if there is none."""
-    with suppress(RubricError, OSError, ImportError):
-        _, first = next(rows_in("data", data), ("", None))
-        return [*first] if isinstance(first, dict) else []
-    return []
 
 
 def meant_in(cure: str) -> str:

@@ -433,10 +433,8 @@ def _pair(item: Any, columns: Mapping[str, str]) -> Pair:
                 if columns.get(side, side) in item:
                     raise DefinitionError(side, "expected an output, got nothing; leave out the row, or fill the cell")
                 lacking = [each for each in "ab" if columns.get(each, each) not in item]
-                free = [name for name in item if name not in (*_ROW, *columns.values())][
-                    -len(lacking) :
-                ]  # ids come first
-                named = {**columns, **dict(zip(lacking, free or [...], strict=False))}
+                free = [name for name in item if name not in (*_ROW, *columns.values())]  # ids come first
+                named = {**columns, **dict(zip(lacking, free[-len(lacking) :] or [...], strict=False))}
                 why = Wording(f"there is no column {columns.get(side, side)!r}; name it: ", columns=named)
                 raise DefinitionError(side, Wording(why, f" (there are: {', '.join(map(str, item))})"))
         shared = {name: str(row[name] or "") for name in ("input", "reference", "context")}
