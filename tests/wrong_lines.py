@@ -161,7 +161,7 @@ def lost_in(said: str, typed: list[str]) -> list[str]:
         *re.findall(r"(\S+): there is no such file; did you mean", said),
         *re.findall(r"(--\w+) \S+ is not a format", said),
     }
-    told |= {part for each in re.findall(r"without ([^;]*?), [Ww]rite", said) for part in shlex.split(each)}
+    told |= {part for each in re.findall(r"[Ww]ithout ([^;]*?), write", said) for part in shlex.split(each)}
     parts = [
         part for each in typed for part in (each.split("=", 1) if each.startswith("--") and "=" in each else [each])
     ]

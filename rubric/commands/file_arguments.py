@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from rubric import RubricError
+from rubric import RubricError, load
 from rubric.embed import fields, rows_in
 from rubric.engine.sources import holds_many
 from rubric.formats.projects import is_rubric
@@ -128,7 +128,8 @@ def find_near(command: click.Command, files: Sequence[str]) -> dict[str, list[st
         if file[:1] == "-" or " " in file or not path.name or path.exists():
             continue
         with suppress(OSError, ValueError):
-            others = [each.name for each in path.parent.glob("*") if each.is_file()]
+            given = {Path(each) for each in files}
+            others = [each.name for each in path.parent.glob("*") if each.is_file() and each not in given]
             same = [name for name in others if Path(name).stem == path.stem]
             alike = same if len(same) == 1 else filter(None, [fields.misspelt(path.name, others)])
             of_pattern = sorted(each.name for each in path.parent.glob(path.name))
@@ -171,9 +172,11 @@ def move_judge(command: click.Command, files: Sequence[str]) -> Change:
 MISSING = "there is no such file"
 
 
-def check_files(context: click.Context) -> None:
+def check_files(context: click.Context, *, is_trial: bool = False) -> None:
     """
     Refuse files of the command in *context* that are not there, in another order, or of another kind than it takes.
+
+    A rubric alone is refused where *is_trial*, since no command will run that reads it and refuses it.
 
     Raises:
         click.UsageError: One is; some have the change that makes the line that was meant.
@@ -194,18 +197,36 @@ def check_files(context: click.Context) -> None:
         raise click.UsageError(f"the {first} come{'s' * (first == 'rubric')} {where}")
     if command.name == "grade-many" and pick_alone(files):
         raise click.UsageError("grade grades one candidate, or a suite")
-    stream, target = context.params.get("question"), context.params.get("target")
-    if (
-        command.name == "grade"
-        and len(files) == 1
-        and stream is not None
-        and target is None
-        and kind_of(*files) == "rubric"
-    ):
-        message = "--input is the question, and what answers it, the candidate, comes second"
-        raise WrongLineError(message, {"ARGUMENTS": [*files, stream.name], "question": ()})
+    if command.name == "grade" and (is_trial or context.params["question"] is not None):
+        check_alone(context)
     for place, file in zip([*places, *places[-1:] * len(files)], files, strict=False):
         _check_file(command, place, file, files)
+    if command.name == "view" and not context.params["rubrics"] and kind_of(*files) == "results":
+        message = f"{files[0]}: results name their rubric by its digest alone; add --rubric FILE, a rubric or a suite"
+        found = _rubric_of(Path(*files))
+        raise WrongLineError(message, {} if found is None else {"rubrics": ("--rubric", str(found))})
+
+
+def _rubric_of(results: Path) -> Path | None:
+    """Return the file of the rubric by which *results* are, if it is beside them, or in this folder."""
+    digest = first_row(results).get("digest")
+    for path in sorted({*results.parent.glob("*.y*ml"), *Path().glob("*.y*ml")}):
+        with suppress(RubricError):
+            if kind_of(str(path)) == "rubric" and load(path).digest == digest:
+                return path
+    return None
+
+
+def check_alone(context: click.Context) -> None:
+    """Refuse a rubric alone for `grade` in *context*, without a target; to tell it from a suite, it is read whole."""
+    (rubric, *others), given = context.params["files"], context.params
+    if others or given["target"] is not None or given["source"] is not None or kind_of(rubric) != "rubric":
+        return
+    if (stream := given["question"]) is not None:
+        message = "--input is the question, and what answers it, the candidate, comes second"
+        raise WrongLineError(message, {"ARGUMENTS": [rubric, stream.name], "question": ()})
+    message = f"{rubric} is a rubric; name a --target that answers, or the file of the candidate: - is piped"
+    raise WrongLineError(message, {"ARGUMENTS": [rubric, "-"]})
 
 
 def _check_file(command: click.Command, place: str, file: str, files: Sequence[str]) -> None:

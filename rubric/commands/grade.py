@@ -23,7 +23,7 @@ from rubric import Candidate, LoadError, Suite, UngradedError, load, load_suite
 from rubric import grade as grade_candidate
 from rubric import plan as plan_calls
 from rubric.commands import options
-from rubric.commands.file_arguments import MISSING, WrongLineError
+from rubric.commands.file_arguments import MISSING, WrongLineError, check_alone
 from rubric.commands.options import refuse_given
 from rubric.commands.output import Command, print_json, print_line, print_markdown, print_result, tell_rate
 from rubric.commands.running import SUITES_ONLY, RunOptions, pick_cases
@@ -254,8 +254,7 @@ def grade(files: Sequence[str], **given: Any) -> None:
     if inputs.is_for_candidate(files):
         rubric = inputs.rubric(files[0])
         if len(files) == 1:
-            message = f"{files[0]} is a rubric; name a --target that answers, or the file of the candidate: - is piped"
-            raise WrongLineError(message, {"ARGUMENTS": [files[0], "-"]})
+            check_alone(click.get_current_context())
         candidate = inputs.candidate(files[1], files[0])
         concurrency = {name: given[name] for name in ("concurrency",) if given[name] is not None}
         try:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from heapq import merge as merge_sorted
 from itertools import islice
@@ -36,6 +37,9 @@ GRADED, BELOW = 0, 1
 
 _PLANNED = 20
 """Candidates from which the head projects."""
+
+_ID = re.compile(r"(?i)(.*[_ .-])?(u?id|uuid)")
+"""The name of a column that has keys, where none is named."""
 
 _NAMED = 10
 """Candidates that do not pass and are named below the summary."""
@@ -197,11 +201,15 @@ class Inputs:
         """Return a line that says before the first call what the run will take, projected from the first candidates."""
         source = source_of(self.source, columns)
         first: list[Candidate] = []
+        ids: list[str] = []
         items = cast("Iterable[Any]", source.items)  # of a file, never an async one
         with suppress(Exception):  # a row that cannot be read is reported when its turn comes
             for index, item in enumerate(islice(items, _PLANNED)):
+                ids += [name for name in item if _ID.fullmatch(name)] if isinstance(item, Mapping) else ()
                 with suppress(DefinitionError):
                     first.append(source.at(index, item).candidate)
+        if ids and not any(each.key for each in first):
+            print_line(f"results have no keys; those in a column are named, as --column key={ids[0]}", problem=True)
         planned = plan_calls(first, rubric, judge)
         total = None if self.shard is not None else source.total
         if total and first:

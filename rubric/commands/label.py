@@ -48,7 +48,8 @@ def label(data: Path, rubric: Path, *, out: Path | None, page: Path | None, add:
     """
     if (out is None) == (page is None):
         said = "name one: the file of labels with --out FILE, or a page to send with --html FILE"
-        raise WrongLineError(said, {"out": ("--out", "labels.csv")} if out is None else {})
+        free = f"{data.stem}-labels.csv" if Path("labels.csv").exists() else "labels.csv"
+        raise WrongLineError(said, {"out": ("--out", free)} if out is None else {})
     for file, endings, option in ((out, (".csv",), "--out"), (page, (".html", ".htm"), "--html")):
         if file is not None:
             options.refuse_folder(file)

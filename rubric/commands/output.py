@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 import tomllib
 import warnings
@@ -244,7 +245,15 @@ class Commands(_OneVoice, click.Group):
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             names = self.list_commands(ctx)
             cure = word_cure("commands", kind_of(*args[1:2]), args[0], names) or f"; there are {', '.join(names)}"
+            if ctx.parent is not None and ("." in args[0] or kind_of(args[0])):
+                line = shlex.join([*ctx.command_path.split(), names[1], args[0]])
+                cure = f"; the command comes first: {', '.join(names)}, such as {line}"
             said, found = f"no such command {args[0]!r}{cure}", self.get_command(ctx, meant_in(cure))
+            if isinstance(found, Commands) and args[1:]:
+                try:
+                    found.resolve_command(click.Context(found, ctx, found.name), args[1:])
+                except click.UsageError as problem:
+                    raise click.UsageError(f"{said} {problem.format_message()}", ctx) from None
             raise click.UsageError(said if found is None else meant(said, ctx, found, args[1:]), ctx)
         return super().resolve_command(ctx, args)
 

@@ -43,6 +43,8 @@ _LONGEST = 600  # of a line that is printed: a pattern of a shell may stand for 
 _ACTION = re.compile(r"; (rubric|FILE|TEXT|without)(?: ([\w-]+))?: ")
 """Begins a cure that is more than another word: a command, the place of a file, a piped text, an option too many."""
 
+_ELSEWHERE = "; it belongs to rubric "
+
 Unit = tuple[str, Sequence[str]]
 """Words, and what they are: "" an argument, a parameter, FILE 1, ARGUMENTS, COMMAND, TEXT, without."""
 
@@ -122,6 +124,8 @@ def _joined(*said: str) -> str:
 def _guessed(cure: str, own: Mapping[str, click.Option], option: str, value: str, rest: list[Unit]) -> list[Unit]:
     """Return what the *cure* of an unknown *option* asks for, with its *value*, or that of *rest*; [] of a sentence."""
     kind, what = action.groups() if (action := _ACTION.match(cure)) else ("", "")
+    if not cure or cure.startswith(_ELSEWHERE):
+        kind = "without"
     new = shlex.split(meant_in(cure))
     known, takes = own.get(new[0]) if new else None, kind in ("FILE", "TEXT")
     if known is not None:
@@ -186,7 +190,7 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
         return said
     try:
         with click.Command.make_context(command, command.name, [*words], group) as made:
-            check_files(made)
+            check_files(made, is_trial=True)
     except click.MissingParameter as problem:
         line = f"{group.command_path} {command.name} {{}} {shlex.join(words[len(files) :])}".rstrip()
         return said if lost else _with_example(said, line, command, problem.param, files)
@@ -326,7 +330,7 @@ def _option_cure(context: click.Context, command: click.Command, name: str) -> s
     every = root.list_commands(context) if isinstance(root, click.Group) else []
     ones = [(each, root.get_command(context, each)) for each in every if isinstance(root, click.Group)]
     having = [each for each, one in ones if one is not None and name in _options_of(one, context)]
-    return f"; it belongs to rubric {shorten(', '.join(having), 60)}" if having else ""
+    return f"{_ELSEWHERE}{', '.join(having[:3])}{' and others' * (len(having) > 3)}" if having else ""  # noqa: PLR2004
 
 
 def columns_of(given: Sequence[str]) -> dict[str, str | Sequence[str] | None]:

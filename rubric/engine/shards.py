@@ -348,7 +348,7 @@ _FEW = 8
 def _in_order(files: Iterable[_File]) -> Iterator[str]:
     for due, (index, name, number, line) in enumerate(merge(*files)):
         if index < due:
-            why = "shards of one run have each once, and two runs are compared by compare"
+            why = "shards of one run have each once; two runs are compared, such as rubric compare new.jsonl old.jsonl"
             raise _wrong(name, number, f"the result of candidate {index} is in another place too; {why}")
         if index > due:
             gap = f"candidate {due}" if index == due + 1 else f"candidates {due} to {index - 1}"

@@ -413,10 +413,12 @@ def match_labels(given: Judged, labels: Labels) -> list[Ratings]:
     if out:
         return [evolve(out[0], seen=out[0].seen + lost), *out[1:]]
     what = f"all {lost} were given after a look at the judge's verdict (judge_seen), so they cannot show its errors"
-    raise DefinitionError("labels", f"{what}; label without it, or give labels.with_seen" if lost else "there is none")
+    cure = "label without it, or give labels.with_seen; at a terminal, --with-seen"
+    raise DefinitionError("labels", f"{what}; {cure}" if lost else "there is none")
 
 
-_KEYED = "grade Candidate(..., key=...), or a file with its column: grade-many --column key=id"
+_KEYED = """grade with them: Candidate(..., key=...), columns={'key': 'id'}, or at a terminal
+rubric grade-many rubric.yaml answers.jsonl --column key=id --out results.jsonl""".replace("\n", " ")
 
 
 def _by_criterion(labels: Labels) -> dict[str, list[Label]]:

@@ -35,6 +35,7 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> object:
         for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
             patch.delenv(name, raising=False)
         _write(FILES)
+        run("grade-many", "polite.yaml", "rows.jsonl", "-j", "offline", "--store", "kept.db")
         yield
 
 
@@ -168,6 +169,15 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("generate 'Thanks' --num 5 --judge openai/gpt-5 --plan", "generate --judge openai/gpt-5 --plan --outcome Thanks"),
         ("init --preset rag fresh2", "init fresh2 --preset groundedness"),
         ("plan polite.yaml rows.jsonl -j offline --max-cost 1", "plan polite.yaml rows.jsonl -j offline"),
+        ("grade polite.yaml reply.txt --model offline --zebra", "grade polite.yaml reply.txt --judge offline"),
+        ("grade-many polite.yaml rows.jsonl -j offline --where topic=a", "grade-many polite.yaml rows.jsonl -j offline"),
+        ("prefer pairs.jsonl polite.yaml -j offline --zebra 3", "prefer pairs.jsonl polite.yaml -j offline"),
+        ("agree results.jsonl labels.csv --store gone.db", "agree results.jsonl labels.csv"),
+        ("explain results.jsonl --zid a2", "view results.jsonl --rubric polite.yaml"),
+        ("view results.jsonl", "view results.jsonl --rubric polite.yaml"),
+        ("cache ls kept.db", "store stats kept.db"),
+        ("store list kept.db", "store stats kept.db"),
+        ("label rows.jsonl polite.yaml", "label rows.jsonl polite.yaml --out rows-labels.csv"),
     ],
 )  # fmt: skip
 def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> None:
@@ -197,6 +207,10 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("thresholds polite.yaml results.jsonl labels.csv --for f1", "is not one of 'agreement', 'balanced', 'cost', 'TPR'"),
         ("probe polite.yaml rows.jsonl -j offline --n 3", "is told by tests, such as rubric check rubric.yaml --repeats"),
         ("store clear", "a store is a file, and kept runs are folders below .rubric/runs"),
+        ("cache clear kept.db", "did you mean 'store'? no such command 'clear'; a store is a file, and kept runs"),
+        ("store kept.db --stats", "the command comes first: export, stats, verify, such as rubric store stats kept.db"),
+        ("store replies.db", "the command comes first: export, stats, verify, such as rubric store stats replies.db"),
+        ("merge results.jsonl before.jsonl --out all.jsonl", "two runs are compared, such as rubric compare new.jsonl old.jsonl"),
         ("show reply.txt", "reply.txt is a text; view shows results, such as rubric view results.jsonl"),
         ("check polite.yaml", "what is wrong without any is told by another command, such as rubric lint polite.yaml"),
         ("grade -j offline", "Missing argument 'FILE...', such as rubric grade rubric.yaml answer.txt -j offline"),
@@ -212,8 +226,6 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
 )  # fmt: skip
 def test_an_example_is_printed_where_a_name_is_missing(typed: str, said: str) -> None:
     """It says what is lacking, or which file is of another kind, with a form of the line that was meant."""
-    if not Path("kept.db").exists():
-        run("grade-many", "polite.yaml", "rows.jsonl", "-j", "offline", "--store", "kept.db")
     done = run(*typed.split())
     assert done.exit_code == REFUSED
     assert said in " ".join(done.stderr.split())
@@ -223,19 +235,17 @@ def test_an_example_is_printed_where_a_name_is_missing(typed: str, said: str) ->
 @each_row(
     ("typed", "said"),
     [
-        ("grade polite.yaml reply.txt --model offline --zebra", "did you mean '--judge'? no such option --zebra; see"),
         (
             "grade polite.yaml reply.txt --model offline --repeat x",
             "did you mean '--judge'? Invalid value for '--repeat': 'x' is",
         ),
         ("grade polite.yaml reply.txt --judge-model offline --help", "did you mean '--judge'?; see"),
-        ("agree results.jsonl --store a.db", "no such option --store; it belongs to rubric align"),
-        ("store replies.db", "no such command 'replies.db'; there are export, stats, verify; see"),
+        ("merge results.jsonl gone.jsonl --out all.jsonl", "File 'gone.jsonl' does not exist; see"),
         ("eval", "did you mean 'grade', such as rubric grade rubric.yaml answer.txt?; see"),
     ],
 )
 def test_no_line_is_printed_where_one_would_lose_something(typed: str, said: str) -> None:
-    """An option of one command alone, an unknown option or a value that is refused: that is said, or a form shown."""
+    """A value that is refused, a file that has no other like it, or a command alone: that is said, or a form shown."""
     done = run(*typed.split())
     assert done.exit_code == 2
     assert said in " ".join(done.stderr.split())
