@@ -31,7 +31,7 @@ from rubric.commands.file_arguments import (
     pick_alone,
     put_in_order,
 )
-from rubric.embed import Wording, clean, shorten, source_of
+from rubric.embed import Wording, clean, source_of
 from rubric.errors import Problem
 from rubric.internals.guesses import word_cure
 
