@@ -113,6 +113,13 @@ def are_many(files: Sequence[str]) -> bool:
     return are_several and len(rubrics) == 1 and not {each.suffix for each in others} & {*_TREES[:2]}
 
 
+def are_enough(command: click.Command, files: Sequence[str]) -> bool:
+    """True if *command* needs no more than *files*, and they are there; a suite is enough for `grade`."""
+    kinds = [*map(kind_of, files)]
+    least = 1 if command.name == "grade" and kinds[:1] == ["*"] else len(_places(command))
+    return all(kinds) and len(kinds) >= least
+
+
 def pick_alone(files: Sequence[str]) -> list[str]:
     """Return what is graded alone of *files*: a suite, with or without a rubric, or a rubric and one text; or []."""
     path = Path(files[-1]) if files and len(files) <= 2 and kind_of(files[-1]) == "*" else Path()  # noqa: PLR2004
@@ -120,12 +127,22 @@ def pick_alone(files: Sequence[str]) -> list[str]:
 
 
 def find_near(command: click.Command, files: Sequence[str]) -> dict[str, list[str]]:
-    """Return the files that are meant by those of *files* that are not there: of their pattern, stem, or the like."""
+    """
+    Return what is meant by those of *files* that are not there.
+
+    They are those of a pattern, the one of the same stem or the like, or a file and an option with the part of it that
+    is named behind a colon.
+    """
     taken = len(files) if any(each.nargs < 0 for each in arguments_of(command)) else len(arguments_of(command))
     found = {}
     for file in files[:taken] if command.name not in _WRITTEN else ():
         path = Path(file)
         if file[:1] == "-" or " " in file or not path.name or path.exists():
+            continue
+        whole, _, part = file.partition(":")
+        if part and kind_of(whole) == "*":
+            is_suite = Path(whole).suffix in _TREES
+            found[file] = [whole, *(["--filter", part.lstrip(":")] if is_suite else ["--column", f"output={part}"])]
             continue
         with suppress(OSError, ValueError):
             given = {Path(each) for each in files}
@@ -136,6 +153,11 @@ def find_near(command: click.Command, files: Sequence[str]) -> dict[str, list[st
             if names := of_pattern or [*alike]:
                 found[file] = [str(path.with_name(name)) for name in names]
     return found
+
+
+def take_files(words: Sequence[str]) -> Sequence[str]:
+    """Return the files among *words* that `find_near` has found: all, or the one before an option."""
+    return words[:1] if any(word[:1] == "-" for word in words) else words
 
 
 def mend_surplus(command: click.Command, files: Sequence[str]) -> tuple[str, Change]:

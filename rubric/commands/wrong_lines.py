@@ -20,6 +20,7 @@ from rubric import DefinitionError, RubricError
 from rubric.commands.file_arguments import (
     MISSING,
     Change,
+    are_enough,
     are_many,
     check_files,
     fill_places,
@@ -30,6 +31,7 @@ from rubric.commands.file_arguments import (
     mend_surplus,
     pick_alone,
     put_in_order,
+    take_files,
 )
 from rubric.embed import Wording, clean, source_of
 from rubric.errors import Problem
@@ -42,6 +44,9 @@ _FIELDS = ("output", "input", "reference", "context", "key")
 _LONGEST = 600  # of a line that is printed: a pattern of a shell may stand for a thousand files
 _ACTION = re.compile(r"; (rubric|FILE|TEXT|without)(?: ([\w-]+))?: ")
 """Begins a cure that is more than another word: a command, the place of a file, a piped text, an option too many."""
+
+_UNITS = re.compile(r"[$€£,_\s]|usd|dollars?|eur(os?)?|(/|per)?min(ute)?s?|/m|rpm|tpm|s(ec(ond)?s?)?$")
+"""What people put before or behind a number."""
 
 _ELSEWHERE = "; it belongs to rubric "
 
@@ -80,11 +85,12 @@ def meant(
     values = {one[0] for last, (_, one) in pairwise(rest) if _is_unknown(last)}  # maybe of an unknown option
     if found_near := find_near(command, [file for file in files if file not in values]):
         typed = [new for word in typed for new in found_near.get(word, [word])]
-        files = [new for word in files for new in found_near.get(word, [word])]
+        files = [new for word in files for new in take_files(found_near.get(word, [word]))]
         if change and "ARGUMENTS" in change:
-            moved = [new for word in change["ARGUMENTS"] for new in found_near.get(word, [word])]
+            moved = [new for word in change["ARGUMENTS"] for new in take_files(found_near.get(word, [word]))]
             change = {**change, "ARGUMENTS": moved}
-        told = (f"{file}: {MISSING}; did you mean {', '.join(map(repr, new[:3]))}?" for file, new in found_near.items())
+        near = {file: new if take_files(new) == new else [shlex.join(new)] for file, new in found_near.items()}
+        told = (f"{file}: {MISSING}; did you mean {', '.join(map(repr, new[:3]))}?" for file, new in near.items())
         said = _joined("" if said.endswith(MISSING) else said, *told)
     if isinstance(group.command, click.Group):
         alone = pick_alone(files) if command.name == "grade-many" else []
@@ -100,11 +106,13 @@ def meant(
         unit = rest.pop(0)
         option, _, value = unit[1][0].partition("=")
         if not _is_unknown(unit):
-            units.append(unit)
+            is_pair = bool(units) and units[-1][0] == "columns" and not unit[0] and "=" in unit[1][0]
+            units.append(("columns", ["--column", *unit[1]]) if is_pair else unit)
             continue
         cure = _option_cure(context, command, option)
         about.append(f"no such option {option}{_ACTION.sub('; ', cure, count=1)}")
-        added = _guessed(cure, own, option, value, rest)
+        others = [words[0] for name, words in (*units, *rest[1:]) if not name and words[0][:1] != "-"]
+        added = _guessed(cure, own, option, value, rest, takes_any=are_enough(command, others))
         units, is_whole = units + added, is_whole and bool(added)
     said = _joined(*about)
     return _with_line(said, group, command, _changed(units, change or {}), before) if is_whole else said
@@ -121,8 +129,14 @@ def _joined(*said: str) -> str:
     return text.replace("?; without ", "? Without ").replace("?; ", "? ")
 
 
-def _guessed(cure: str, own: Mapping[str, click.Option], option: str, value: str, rest: list[Unit]) -> list[Unit]:
-    """Return what the *cure* of an unknown *option* asks for, with its *value*, or that of *rest*; [] of a sentence."""
+def _guessed(
+    cure: str, own: Mapping[str, click.Option], option: str, value: str, rest: list[Unit], *, takes_any: bool
+) -> list[Unit]:
+    """
+    Return what the *cure* of an unknown *option* asks for, with its *value*, or that of *rest*; [] of a sentence.
+
+    A file that is there is its value if the option is left out and it *takes_any*: the command needs no more files.
+    """
     kind, what = action.groups() if (action := _ACTION.match(cure)) else ("", "")
     if not cure or cure.startswith(_ELSEWHERE):
         kind = "without"
@@ -131,22 +145,30 @@ def _guessed(cure: str, own: Mapping[str, click.Option], option: str, value: str
     if known is not None:
         takes = not known.is_flag and (len(new) == 1 or new[-1][-1] == "=")
     if not value and rest and not rest[0][0] and rest[0][1][0][:1] != "-":
-        value = rest.pop(0)[1][0] if takes or (kind and not Path(rest[0][1][0]).exists()) else ""
+        is_value = takes or (kind and not Path(rest[0][1][0]).exists()) or (kind == "without" and takes_any)
+        value = rest.pop(0)[1][0] if is_value else ""
     given: Sequence[str] = [value] * bool(value)
     if known is not None:
+        if value and value not in getattr(known.type, "choices", [value]) and Path(value).exists():
+            return [("", given)]
         return [(known.name or "", [*new[:-1], f"{new[-1]}{value}"] if new[-1][-1] == "=" else [*new, *given])]
-    if kind == "FILE" and "out" in option and "--out" in own and value and not Path(value).exists():
-        return [(own["--out"].name or "", ["--out", value])]  # a file that is not there is written
-    if kind == "FILE" and value and not Path(value).exists():  # it may be a column
-        column = meant_in(word_cure("options", "every", f"--{value}-column", own)).removeprefix("--column ")
-        if column.endswith("="):
-            return [("columns", ["--column", f"{column}{value}"])]
     if kind == "FILE":
-        return [(f"FILE {what}", given)] * bool(given)
+        return _as_file(what, own, option, value) if value else []
     if kind == "TEXT":
         return [("TEXT", given), ("FILE 2", ["-"])] * bool(given)
     found: list[Unit] = [("COMMAND", [what])] * bool(what)
     return found + [("without", [*[option] * (kind == "without"), *given])] * bool(kind)
+
+
+def _as_file(place: str, own: Mapping[str, click.Option], option: str, value: str) -> list[Unit]:
+    """Return the *value* of an unknown *option* as the file at a *place*; one that is not there, as what it may be."""
+    if not Path(value).exists():
+        if "out" in option and "--out" in own:
+            return [(own["--out"].name or "", ["--out", value])]  # it is written
+        column = meant_in(word_cure("options", "every", f"--{value}-column", own)).removeprefix("--column ")
+        if column.endswith("="):
+            return [("columns", ["--column", f"{column}{value}"])]
+    return [(f"FILE {place}", [value])]
 
 
 def _changed(units: Sequence[Unit], change: Change) -> list[Unit]:
@@ -264,8 +286,10 @@ def _mended(
     name, first, value = param.name or "", param.opts[0], words[-1].removeprefix(f"{param.opts[0]}=")
     if isinstance(param.type, click.File) and "-" not in files:
         return said, {name: (first, "-"), "TEXT": (value,)}
-    if isinstance(param.type, click.IntRange | click.FloatRange) and (bare := re.sub(r"[$€,_\s]", "", value)) != value:
+    if isinstance(param.type, click.IntRange | click.FloatRange) and (bare := _UNITS.sub("", value.lower())) != value:
         return said, {name: (first, bare)}
+    if share := re.search(r" % write ([\d.]+)$", said):
+        return said, {name: (first, share[1])}
     choices, own = [*getattr(param.type, "choices", ())], _options_of(command, click.Context(command))
     cure = word_cure("choices", command.name or "", value, {*choices, *own}) if choices else ""
     new = shlex.split(meant_in(cure))
@@ -279,7 +303,7 @@ def _columns(command: click.Command, units: list[Unit], data: Path) -> list[Unit
     typed = [word for name, words in units if name == "columns" for word in words]
     given = [word.removeprefix("--column=") for word in typed if word != "--column"]
     parts = [part for each in given for part in (each.split(",") if each.count("=") == each.count(",") + 1 else [each])]
-    parts = [re.sub(f"^({'|'.join(_FIELDS)}):", r"\1=", part) for part in parts]
+    parts = [re.sub(rf"^({'|'.join(_FIELDS)}):|:({'|'.join(_FIELDS)})$", r"\1=\2", part) for part in parts]
     outs = [words[-1] for name, words in units if name in ("out", "outs") and not Path(words[-1]).suffix]
     if outs and outs[-1] in first_row(data):
         parts, units = [*parts, f"output={outs[-1]}"], [unit for unit in units if unit[0] not in ("out", "outs")]
@@ -323,9 +347,10 @@ def _units(own: Mapping[str, click.Option], typed: Sequence[str]) -> list[Unit]:
 def _option_cure(context: click.Context, command: click.Command, name: str) -> str:
     """Return the end of the message that *command* has no option *name*."""
     name = re.sub("-(col|field)$", "-column", name.replace("_", "-"))
-    name = name[1:] if re.fullmatch("--\\w", name) else name
-    if cure := word_cure("options", command.name or "", name, _options_of(command, context)):
-        return cure
+    own = _options_of(command, context)
+    for each in (name, name[1:]) if re.fullmatch("--\\w", name) else (name,):
+        if cure := word_cure("options", command.name or "", each, own):
+            return cure
     root = context.find_root().command
     every = root.list_commands(context) if isinstance(root, click.Group) else []
     ones = [(each, root.get_command(context, each)) for each in every if isinstance(root, click.Group)]

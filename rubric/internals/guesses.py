@@ -312,7 +312,7 @@ def form_cure(message: str) -> str:
 def word_cure(part: str, owner: str, word: str, known: Collection[str]) -> str:
     """Return the end of the message on *word*, a key, command or option: one of the *known* words, or a line; or ''."""
     bare = word.lstrip("-").replace("-", "_")
-    term = term_of(bare)
+    term = "" if bare.startswith("no_") else term_of(bare)
     dashes = word[: len(word) - len(word.lstrip("-"))]
     for cure, words in cures_in(part, owner, "every"):
         option = re.search(r"(?:^|such as )(--[\w-]+)", cure)
