@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -113,6 +113,34 @@ def are_many(files: Sequence[str]) -> bool:
     return are_several and len(rubrics) == 1 and not {each.suffix for each in others} & {*_TREES[:2]}
 
 
+def find_command(command: click.Command, files: Sequence[str], values: Collection[str]) -> tuple[str, str, Change]:
+    """
+    Return the command that is meant by *files*, if it is another one, what is said of it, and the change; or ''.
+
+    Some may be *values* of options that there are not.
+    """
+    if command.name == "grade" and are_many(files):
+        return "grade-many", "grade-many grades many candidates", {}
+    if command.name == "grade-many" and (alone := pick_alone(files)):
+        return "grade", "grade grades one candidate, or a suite", {"ARGUMENTS": alone}
+    places = _places(command)
+    for place, file in zip([*places, *places[-1:] * len(files)], files, strict=False):
+        if file not in values and (other := _elsewhere(command, place, file)):
+            return other[0], other[1], {}
+    return "", "", {}
+
+
+def _elsewhere(command: click.Command, place: str, file: str) -> tuple[str, str] | None:
+    """Return the command for a *file* of another kind than *command* takes at a *place*, and what is said of it."""
+    if Path(file).suffix.lower() not in _ROWS and command.name not in ("compare", "view", "estimate"):
+        return None  # to tell a suite from a rubric, it is read whole
+    kind = kind_of(file)
+    known = _ELSEWHERE.get(f"{command.name} {kind}")
+    other = known or (("view", "shows results") if (kind, place) == ("results", "rubric") else None)
+    held = "results" if kind == "results" else "a rubric"
+    return (other[0], f"{file} holds {held}; {' '.join(other)}") if other else None
+
+
 def are_enough(command: click.Command, files: Sequence[str]) -> bool:
     """True if *command* needs no more than *files*, and they are there; a suite is enough for `grade`."""
     kinds = [*map(kind_of, files)]
@@ -121,9 +149,9 @@ def are_enough(command: click.Command, files: Sequence[str]) -> bool:
 
 
 def pick_alone(files: Sequence[str]) -> list[str]:
-    """Return what is graded alone of *files*: a suite, with or without a rubric, or a rubric and one text; or []."""
+    """Return the suite in *files*, which is graded alone, with or without a rubric before it; or []."""
     path = Path(files[-1]) if files and len(files) <= 2 and kind_of(files[-1]) == "*" else Path()  # noqa: PLR2004
-    return [str(path)] if path.suffix in _TREES[:2] else [*files] if path.suffix in _TEXTS and files[1:] else []
+    return [str(path)] if path.suffix in _TREES[:2] else []
 
 
 def find_near(command: click.Command, files: Sequence[str]) -> dict[str, list[str]]:
@@ -177,7 +205,7 @@ def mend_surplus(command: click.Command, files: Sequence[str]) -> tuple[str, Cha
     if command.name == "check" and len(files) == 2 and rubrics == files[:1] and Path(last).exists():  # noqa: PLR2004
         return "check runs the tests of a rubric, and grade grades a reply", {"COMMAND": ["grade"]}
     if command.name == "prefer":
-        return f"{said}, such as rubric prefer pairs.jsonl rubric.yaml, where each line has a and b", {}
+        return f"{said}, whose lines have a and b each", {"ARGUMENTS": ["pairs.jsonl", *rubrics[:1]], **_SUCH_AS}
     if len(rubrics) != 1 or "rubric" in _places(command):
         return said, {}
     moved = {own["--rubric"]: ("--rubric", *rubrics)} if "--rubric" in own else {"without": rubrics}
@@ -254,27 +282,23 @@ def check_alone(context: click.Context) -> None:
 def _check_file(command: click.Command, place: str, file: str, files: Sequence[str]) -> None:
     """Refuse a *file*, one of *files*, that is not what *command* takes at its *place*."""
     is_variadic = any(each.nargs < 0 for each in arguments_of(command))
-    is_asked = Path(file).suffix.lower() in _ROWS or command.name in ("compare", "view", "estimate")
-    kind = kind_of(file) if is_asked else ""  # to tell a suite from a rubric, it is read whole
     if not Path(file).exists() and file != "-":
         if find_near(command, [file]) or not (command.name == "view" or is_variadic):
             raise WrongLineError(f"{file}: {MISSING}", {})
-    elif command.name == "convert" and kind == "results":
+    elif command.name == "convert" and Path(file).suffix.lower() in _ROWS and kind_of(file) == "results":
         cure = "a table is made of them in Python: Grades.read_jsonl(path, rubric, judge).to_csv(path)"
         raise click.UsageError(f"{file} holds results; {cure}")
-    elif (kind == "results" and place == "rubric") or f"{command.name} {kind}" in _ELSEWHERE:
-        other, does = _ELSEWHERE.get(f"{command.name} {kind}", ("view", "shows results"))
-        raise WrongLineError(
-            f"{file} holds {'results' if kind == 'results' else 'a rubric'}; {other} {does}", {"COMMAND": [other]}
-        )
+    elif other := _elsewhere(command, place, file):
+        raise WrongLineError(other[1], {"COMMAND": other[:1]})
     elif Path(file).suffix.lower() in _TEXTS:
         _check_text(command, place, file, files)
-    elif place == "results" and kind == "*" and Path(file).suffix.lower() in _ROWS:
+    elif place == "results" and Path(file).suffix.lower() in _ROWS and kind_of(file) == "*":
         if (command.name == "agree" and len(files) == 1) or not first_row(Path(file)):
             return  # labels of several people are compared, too, and a broken line has a message of its own
         cure = f"rows are graded first, such as rubric grade-many rubric.yaml {shlex.quote(file)} --out results.jsonl"
         if len(files) < len(_places(command)):
-            cure = f"they come first, such as rubric {command.name} {shlex.join(fill_places(command, files))}"
+            change = {"ARGUMENTS": fill_places(command, files), **_SUCH_AS}
+            raise WrongLineError(f"{file} holds no results; they come first", change)
         raise click.UsageError(f"{file} holds no results; {cure}")
 
 
@@ -297,18 +321,23 @@ _ELSEWHERE = {
 """The command for files of another kind, and what it does."""
 
 
+_SUCH_AS: Change = {"EXAMPLE": ("such as",)}
+"""Makes a line that has names of files which are not there."""
+
+
 def _check_text(command: click.Command, place: str, file: str, files: Sequence[str]) -> None:
     """Refuse the *file* of a text, one of *files*, where *command* takes none at its *place*."""
-    line, found = f"such as rubric {command.name}", sorted(Path(file).parent.glob("*.yaml"))
-    rubric = shlex.quote(str(found[0])) if len(found) == 1 else "rubric.yaml"
+    found = sorted(Path(file).parent.glob("*.yaml"))
+    rubric = str(found[0]) if len(found) == 1 else "rubric.yaml"
     if command.name == "grade" and pick_alone(files[:1]):
         message = f"{files[0]} is a suite, whose cases have their candidates"
         raise WrongLineError(message, {"ARGUMENTS": files[:1], "without": files[1:]})
     if place == "rubric" and not any(Path(file).suffix in find_format(name).suffixes for name in format_names()):
-        candidate = f" {shlex.quote(file)}" * (command.name == "grade")
-        raise click.UsageError(f"{file} is a text, where a rubric is expected, {line} {rubric}{candidate}")
+        change = {"ARGUMENTS": [rubric, *[file] * (command.name == "grade")], **_SUCH_AS}
+        raise WrongLineError(f"{file} is a text, where a rubric is expected", change)
     if command.name == "view":
-        raise click.UsageError(f"{file} is a text; view shows results, {line} results.jsonl")
+        raise WrongLineError(f"{file} is a text; view shows results", {"ARGUMENTS": ["results.jsonl"], **_SUCH_AS})
     if command.name in ("probe", "label"):
-        cure = f"{line} {shlex.join('answers.jsonl' if each == file else each for each in files)}"
-        raise click.UsageError(f"{file} is one text; candidates are a folder, or rows of a file, {cure}")
+        named = ["answers.jsonl" if each == file else each for each in files]
+        change = {"ARGUMENTS": put_in_order(command, named), **_SUCH_AS}
+        raise WrongLineError(f"{file} is one text; candidates are a folder, or rows of a file", change)

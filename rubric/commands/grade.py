@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 
 PASSED, FAILED = 0, 1
+BESIDE = {"question", "reference", "context"}
+"""The options with what belongs to one candidate."""
 NOTHING = "none"
 """The name of the target that asks nothing."""
 
@@ -60,6 +62,7 @@ class Inputs:
     unsupported: Otherwise | None
     question: IO[str] | None
     reference: IO[str] | None
+    context: IO[str] | None
     target: str | None
     hosts: tuple[str, ...]
     outputs: str | None
@@ -78,14 +81,14 @@ class Inputs:
         """
         is_suite = self.source is not None or len(files) > 2 or not is_rubric(files[0])  # noqa: PLR2004
         if is_suite or (len(files) == 1 and self.target is not None):
-            refuse_given({"question", "reference"}, "is for one candidate; the cases of a suite have their own")
+            refuse_given(BESIDE, "is for one candidate; the cases of a suite have their own")
             return False
         of_suites = SUITES_ONLY | {"target", "hosts", "outputs", "servers", "names", "unsupported"}
         refuse_given({"verbose"}, "is for suites; one candidate is printed whole, so leave it out")
         if len(files) == 1 or not holds_many(Path(files[1])):
             if was_given("outs"):
                 raise click.UsageError("--out is for suites; the result of one candidate is printed")
-            refuse_given(of_suites, "is for suites; here is one rubric and one candidate")
+            refuse_given(of_suites, "has no use for one candidate")
         refuse_given({*of_suites, "outs"}, "is for suites")
         return True
 
@@ -138,21 +141,25 @@ class Inputs:
         if file is not None and holds_many(Path(file)):
             raise click.UsageError(f"{file} holds many candidates{'' if Path(file).is_dir() else f'; {as_text}'}")
         if file is not None and is_run(file):
-            about = {"input": options.read_stream(self.question), "reference": options.read_stream(self.reference)}
-            return one_candidate(Path(file), **about)
+            return one_candidate(Path(file), **self.read_beside())
         if file is not None and file != "-" and not Path(file).exists():
             if Path(file).suffix and " " not in file:
                 raise click.UsageError(f"{file}: {MISSING}")
             raise WrongLineError(f"{file}: {MISSING}; a text is piped", {"ARGUMENTS": [rubric, "-"], "TEXT": [file]})
         output: IO[str] | None = None if file is None else options.TEXT.convert(file, None, click.get_current_context())
-        piped = [stream for stream in (output, self.question, self.reference) if stream is sys.stdin]
+        piped = [stream for stream in (output, self.question, self.reference, self.context) if stream is sys.stdin]
         if len(piped) > 1:
             raise click.UsageError("standard input (-) is given for two things, and can be read once; name a file")
         text = "(the candidate)" if output is None else options.read_stream(output)
         if file and Path(file).suffix in (".yaml", ".yml") and re.search(r"(?m)^(suite|cases|criteria):", text):
             alone = {} if is_rubric(file) else {"ARGUMENTS": [file]}
             raise WrongLineError(f"{file} is a rubric or a suite; {as_text}; a suite is graded alone", alone)
-        return Candidate(text, input=options.read_stream(self.question), reference=options.read_stream(self.reference))
+        return Candidate(text, **self.read_beside())
+
+    def read_beside(self) -> dict[str, str]:
+        """Return what is given beside the candidate."""
+        given = {"input": self.question, "reference": self.reference, "context": self.context}
+        return {name: options.read_stream(stream) for name, stream in given.items()}
 
     @property
     def asks_providers(self) -> bool:
@@ -209,7 +216,7 @@ def plan(files: Sequence[str], form: str, columns: Sequence[str], **given: Any) 
     is_for_candidate = inputs.is_for_candidate(files)
     are_many = is_for_candidate and len(files) > 1 and holds_many(Path(files[1]))
     if are_many:
-        refuse_given({"question", "reference"}, "is for one candidate; those of a file have their own")
+        refuse_given(BESIDE, "is for one candidate; those of a file have their own")
     else:
         refuse_given({"columns"}, "is for a file of many candidates")
     if is_for_candidate:

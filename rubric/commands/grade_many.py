@@ -49,7 +49,7 @@ def _as_shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard 
     return None if text is None else Shard.parse(text)
 
 
-_PAGES = (".html", ".htm")
+_PAGES, _TEXTS = (".html", ".htm"), (".txt", ".md")
 
 
 @frozen
@@ -66,6 +66,7 @@ class Inputs:
     tpm: int | None
     concurrency: int
     shard: Shard | None
+    limit: int | None
     columns: Sequence[str]
     quiet: bool
     rerun: str | None = None
@@ -75,13 +76,14 @@ class Inputs:
 
     @property
     def source(self) -> Any:
-        """What `grade_many` takes: the file or folder, or several files."""
-        return self.candidates[0] if len(self.candidates) == 1 else self.candidates
+        """What `grade_many` takes: the file or folder, or several files; one text is a file of several."""
+        is_one = len(self.candidates) == 1 and self.candidates[0].suffix.lower() not in _TEXTS
+        return self.candidates[0] if is_one else self.candidates
 
     @property
     def called(self) -> str:
         """The file or the folder, or how many files there are."""
-        return str(self.source) if len(self.candidates) == 1 else counted(len(self.candidates), "file")
+        return str(self.candidates[0]) if len(self.candidates) == 1 else counted(len(self.candidates), "file")
 
     def check(self, rubric: Path) -> None:
         """Refuse to overwrite a file that is read, or results that would have to be paid for again."""
@@ -91,7 +93,9 @@ class Inputs:
         if self.store is None:
             refuse_given({"in_doubt"}, "is for a store; name one with --store FILE")
         if self.rerun is not None:
-            refuse_given({"shard"}, "has no effect with --rerun, which asks for some candidates of all")
+            refuse_given({"shard", "limit"}, "has no effect with --rerun, which asks for some candidates of all")
+        if self.shard is not None:
+            refuse_given({"limit"}, "has no effect with --shard; take one of more shards")
         if str(self.out) == "-":
             raise click.UsageError("--out -: results go to a file, and the summary to standard output; name a .jsonl")
         if self.out is None or not self.out.exists():
@@ -169,10 +173,12 @@ class Inputs:
         self, name: Path, rubric: Rubric, judge: Any, columns: dict[str, str | Sequence[str] | None]
     ) -> tuple[Any, list[Grade | Ungraded]]:
         """Return the candidates to grade, and with `--rerun` what the last run says of all others."""
-        if self.rerun is None:
+        if self.rerun is None and self.limit is None:
             return self.source if self.shard is None else self.shard.of(self.source, columns=columns), []
         source = source_of(self.source, columns)
-        places = [source.at(n, item) for n, item in enumerate(cast("Iterable[Any]", source.items))]
+        places = [source.at(n, item) for n, item in enumerate(islice(cast("Iterable[Any]", source.items), self.limit))]
+        if self.rerun is None:
+            return places, []
         last = last_runs(1, [name, *self.candidates])[0] / "results.jsonl"
         done: dict[int, Grade | Ungraded] = {}
         with last.open(encoding="utf-8") as lines:
@@ -212,6 +218,7 @@ class Inputs:
             print_line(f"results have no keys; those in a column are named, as --column key={ids[0]}", problem=True)
         planned = plan_calls(first, rubric, judge)
         total = None if self.shard is not None else source.total
+        total = min(total, self.limit) if total and self.limit else total
         if total and first:
             return f"{self.called}: {counted(total, 'candidate')}, {describe_plan(planned, total / len(first))}"
         return f"{self.called}: the first {counted(len(first), 'candidate')} take {describe_plan(planned)}"
@@ -270,6 +277,7 @@ def _check_out(_: click.Context, __: click.Parameter, out: Path | None) -> Path 
     metavar="I/N",
     help="Grade the I-th of N parts of the candidates.",
 )
+@click.option("--limit", type=options.A_COUNT, metavar="N", help="Grade the first N candidates alone.")
 @options.COLUMN
 @options.MIN_PASS_RATE
 @options.FORMAT

@@ -332,6 +332,7 @@ GRADING = options(
     ),
     click.option("--input", "question", type=TEXT, metavar="FILE", help="Read what the candidate answers."),
     click.option("--reference", type=TEXT, metavar="FILE", help="Read a reference answer."),
+    click.option("--context", type=TEXT, metavar="FILE", help="Read material on which the candidate should rest."),
     click.option(
         "--target",
         callback=lambda ctx, option, name: name and model_called(name),  # noqa: ARG005 - as click calls it

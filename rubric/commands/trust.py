@@ -173,6 +173,8 @@ def compare(new: Path | None, old: Path | None, *, by: str | None, out: Path | N
     2 bad input.
     """
     labels, rubrics = given["labels"], given["rubrics"]
+    if by in ("id", "key"):
+        raise WrongLineError("runs are paired by key, else by place; --by shows groups", {"WITHOUT": ("by",)})
     if new is None:
         new, old = (folder / "results.jsonl" for folder in last_runs(2))
     if old is None:

@@ -21,15 +21,14 @@ from rubric.commands.file_arguments import (
     MISSING,
     Change,
     are_enough,
-    are_many,
     check_files,
     fill_places,
+    find_command,
     find_near,
     first_row,
     is_fit,
     kind_of,
     mend_surplus,
-    pick_alone,
     put_in_order,
     take_files,
 )
@@ -93,12 +92,10 @@ def meant(
         told = (f"{file}: {MISSING}; did you mean {', '.join(map(repr, new[:3]))}?" for file, new in near.items())
         said = _joined("" if said.endswith(MISSING) else said, *told)
     if isinstance(group.command, click.Group):
-        alone = pick_alone(files) if command.name == "grade-many" else []
-        other = "grade-many" if command.name == "grade" and are_many(files) else "grade" if alone else ""
+        other, about_files, changed = find_command(command, files, values)
         if other:
             command, before = group.command.get_command(group, other) or command, []
-            said = _joined(said, f"{other} grades {'one candidate, or a suite' if alone else 'many candidates'}")
-            change = {**({"ARGUMENTS": alone} if len(alone) == 1 else {}), **(change or {})}
+            said, change = _joined(said, about_files), {**changed, **(change or {})}
             change.pop("WITHOUT", None)
     about, units, is_whole = [said] * bool(said), list[Unit](), not isinstance(command, click.Group)
     rest = _units(own := _options_of(command, context), typed)
@@ -145,25 +142,29 @@ def _guessed(
     if known is not None:
         takes = not known.is_flag and (len(new) == 1 or new[-1][-1] == "=")
     if not value and rest and not rest[0][0] and rest[0][1][0][:1] != "-":
-        is_value = takes or (kind and not Path(rest[0][1][0]).exists()) or (kind == "without" and takes_any)
+        is_value = takes or ((kind or new) and not Path(rest[0][1][0]).exists()) or (kind == "without" and takes_any)
         value = rest.pop(0)[1][0] if is_value else ""
     given: Sequence[str] = [value] * bool(value)
     if known is not None:
         if value and value not in getattr(known.type, "choices", [value]) and Path(value).exists():
             return [("", given)]
-        return [(known.name or "", [*new[:-1], f"{new[-1]}{value}"] if new[-1][-1] == "=" else [*new, *given])]
+        if takes or not value:
+            return [(known.name or "", [*new[:-1], f"{new[-1]}{value}"] if new[-1][-1] == "=" else [*new, *given])]
+        if Path(value).suffix and "--out" in own:
+            return [(own["--out"].name or "", ["--out", value])]
+        return [(known.name or "", new), ("without", given)]
     if kind == "FILE":
-        return _as_file(what, own, option, value) if value else []
+        return _as_file(what, own, option, value, takes_any=takes_any) if value else []
     if kind == "TEXT":
         return [("TEXT", given), ("FILE 2", ["-"])] * bool(given)
     found: list[Unit] = [("COMMAND", [what])] * bool(what)
     return found + [("without", [*[option] * (kind == "without"), *given])] * bool(kind)
 
 
-def _as_file(place: str, own: Mapping[str, click.Option], option: str, value: str) -> list[Unit]:
+def _as_file(place: str, own: Mapping[str, click.Option], option: str, value: str, *, takes_any: bool) -> list[Unit]:
     """Return the *value* of an unknown *option* as the file at a *place*; one that is not there, as what it may be."""
     if not Path(value).exists():
-        if "out" in option and "--out" in own:
+        if ("out" in option or takes_any) and "--out" in own:
             return [(own["--out"].name or "", ["--out", value])]  # it is written
         column = meant_in(word_cure("options", "every", f"--{value}-column", own)).removeprefix("--column ")
         if column.endswith("="):
@@ -189,14 +190,10 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
         command = group.command.get_command(group, "".join(names)) or command
     if files is None or not is_fit(command, files := put_in_order(command, files)):
         return said
-    if command.name in {"grade-many", "label", "plan", "probe"} and all(map(kind_of, files[:2])) and len(files) > 1:
-        units = _columns(command, units, Path(files[command.name != "label"]))
-    if command.name in {"agree", "estimate", "thresholds"}:
-        bare = [unit for unit in units if unit[0] == "columns" and "=" not in unit[1][-1]]
-        units = [(unit[0], ["--column", f"value={unit[1][-1]}"]) if unit in bare else unit for unit in units]
+    units = _columns(command, files, units)
     said, units, written = _printed(said, command, files, units)
-    if written is None:
-        return said
+    if "report" in dict(units) and isinstance(group.command, click.Group):
+        command = group.command.get_command(group, "grade-many") or command
     own = {*_options_of(command, group)}
     given = [
         (words, name != "without" and bool(own & {words[0].partition("=")[0], words[0][:2]}))
@@ -210,12 +207,16 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
     is_new = words != typed or piped or names or written
     if {"--", "--help", "-h"} & {*words} or len(line) > _LONGEST or clean(line) != line:
         return said
+    left = f"without {shlex.join(lost)}, " * bool(lost)
+    if "EXAMPLE" in dict(units):
+        return _with_example(said, left, line)
     try:
         with click.Command.make_context(command, command.name, [*words], group) as made:
             check_files(made, is_trial=True)
     except click.MissingParameter as problem:
-        line = f"{group.command_path} {command.name} {{}} {shlex.join(words[len(files) :])}".rstrip()
-        return said if lost else _with_example(said, line, command, problem.param, files)
+        named = _fill_places(command, problem.param, files)
+        line = f"{group.command_path} {command.name} {shlex.join((*named, *words[len(files) :]))}"
+        return said if len(named) == len(files) else _with_example(said, left, line)
     except click.UsageError as problem:
         plain = problem.format_message().rstrip(".")
         message, change = _mended(problem, plain, command, files, units)
@@ -224,10 +225,7 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
         return said if changed == units else _with_line(said, group, command, changed, typed)
     except (click.ClickException, RubricError):
         return said
-    return _joined(said, f"without {shlex.join(lost)}, write {line}" if lost else f"write {line}") if is_new else said
-
-
-_REPORT = "a report is of a suite, or of rows, such as rubric grade-many rubric.yaml answers.jsonl --report report.xml"
+    return _joined(said, f"{left}write {line}") if is_new else said
 
 
 def _files_in(units: Sequence[Unit]) -> list[str] | None:
@@ -240,10 +238,8 @@ def _files_in(units: Sequence[Unit]) -> list[str] | None:
     return files
 
 
-def _printed(
-    said: str, command: click.Command, files: list[str], units: list[Unit]
-) -> tuple[str, list[Unit], str | None]:
-    """Return *said*, *units* and the end of a line for one candidate, whose result is printed; None for no line."""
+def _printed(said: str, command: click.Command, files: list[str], units: list[Unit]) -> tuple[str, list[Unit], str]:
+    """Return *said*, *units* and the end of a line for one candidate, whose result is printed, or has a report."""
     outs = [words[-1].removeprefix("--out=") for name, words in units if name == "outs"]
     if command.name != "grade" or [*map(kind_of, files)] != ["rubric", "*"] or len(outs) != 1:
         return said, units, ""
@@ -251,21 +247,27 @@ def _printed(
     if outs[0] in ("json", "table"):
         return said, [*rest, ("form", ["--format", *outs])], ""
     if Path(outs[0]).suffix not in ("", ".json", ".jsonl", ".txt"):
-        return _joined(said, _REPORT), units, None
+        return _joined(said, "a report is of many, or of a file of one"), [*rest, ("report", ["--report", *outs])], ""
     told = "" if "one candidate is printed" in said else "the result of one candidate is printed"
     return _joined(said, told), [*rest, ("form", ["--format", "json"])], f" > {shlex.quote(outs[0])}"
 
 
-def _with_example(
-    said: str, line: str, command: click.Command, missing: click.Parameter | None, files: list[str]
-) -> str:
-    """Return what is *said* of what is *missing*, with the *line* whose {} is *files* with a name in its place."""
+def _with_example(said: str, left: str, line: str) -> str:
+    """Return what is *said* with an example of a *line*, which says first what it has *left* out."""
+    is_asked = said.endswith("?") and not left
+    return (
+        _joined(said, f"{left}write a line such as {line}")
+        if left
+        else f"{said.removesuffix('?')}, such as {line}{'?' * is_asked}"
+    )
+
+
+def _fill_places(command: click.Command, missing: click.Parameter | None, files: list[str]) -> list[str]:
+    """Return *files* with names for those that are missing, and for the file of an option that is *missing*."""
     named = fill_places(command, files)
     if isinstance(missing, click.Option) and missing.metavar == "FILE":
         named += [missing.opts[0], "all.jsonl"]
-    if len(named) == len(files):
-        return said
-    return f"{said.removesuffix('?')}, such as {line.format(shlex.join(named))}" + "?" * said.endswith("?")
+    return named
 
 
 def _mended(
@@ -281,6 +283,9 @@ def _mended(
         values = [*getattr(option.type, "choices", ()), option.metavar or "VALUE"]
         return f"{said}, such as {problem.option_name} {values[0]}", {}
     param = problem.param if isinstance(problem, click.BadParameter) else None
+    if isinstance(param, click.Argument) and len(files) == 1:
+        cure = word_cure("choices", command.name or "", files[0], [*getattr(param.type, "choices", ())])
+        return f"{said}{cure}", {"ARGUMENTS": [meant_in(cure)]} if cure else {}
     if param is None or not param.opts or not (words := dict(units).get(param.name or "")):
         return said, {}
     name, first, value = param.name or "", param.opts[0], words[-1].removeprefix(f"{param.opts[0]}=")
@@ -298,7 +303,17 @@ def _mended(
     return f"{said}{cure}", {name: (), own[new[0]].name or "": new}
 
 
-def _columns(command: click.Command, units: list[Unit], data: Path) -> list[Unit]:
+def _columns(command: click.Command, files: Sequence[str], units: list[Unit]) -> list[Unit]:
+    """Return *units* with options that name the columns of candidates, or labels, in *files*, if they do not so yet."""
+    if command.name in {"agree", "estimate", "thresholds"}:
+        bare = [unit for unit in units if unit[0] == "columns" and "=" not in unit[1][-1]]
+        return [(unit[0], ["--column", f"value={unit[1][-1]}"]) if unit in bare else unit for unit in units]
+    if command.name in {"grade-many", "label", "plan", "probe"} and all(map(kind_of, files[:2])) and len(files) > 1:
+        return _columns_of(command, Path(files[command.name != "label"]), units)
+    return units
+
+
+def _columns_of(command: click.Command, data: Path, units: list[Unit]) -> list[Unit]:
     """Return *units* with options that name the columns of *data*, where they do not name all."""
     typed = [word for name, words in units if name == "columns" for word in words]
     given = [word.removeprefix("--column=") for word in typed if word != "--column"]
@@ -348,7 +363,7 @@ def _option_cure(context: click.Context, command: click.Command, name: str) -> s
     """Return the end of the message that *command* has no option *name*."""
     name = re.sub("-(col|field)$", "-column", name.replace("_", "-"))
     own = _options_of(command, context)
-    for each in (name, name[1:]) if re.fullmatch("--\\w", name) else (name,):
+    for each in (name, name[1:] if re.fullmatch("--\\w", name) else re.sub("^--to-", "--", name)):
         if cure := word_cure("options", command.name or "", each, own):
             return cure
     root = context.find_root().command

@@ -424,7 +424,7 @@ def test_what_is_for_suites_is_refused_for_one_candidate() -> None:
     for option in (("--out", "r.html"), ("--max-cost", "1"), ("--deferred", "pass"), ("--target", "m")):
         result = run("grade", RUBRIC, REPLY, "-j", "offline", *option)
         assert (result.exit_code, result.stdout) == (2, "")
-        assert f"{option[0]} is for suites" in result.stderr
+        assert f"{option[0]} has no use for one candidate" in result.stderr
 
 
 def test_all_suites_are_read_before_the_first_is_run(suite: str, tmp_path: Path) -> None:

@@ -314,7 +314,7 @@ def test_options_of_suites_are_refused_for_one_candidate(option: tuple[str, ...]
     for command in ("grade", "plan") if option[0] == "--filter" else ("grade",):
         result = run(command, RUBRIC, REPLY, "-j", "offline", *option)
         assert (result.exit_code, result.stdout) == (2, "")
-        assert f"{option[0]} is for suites" in result.stderr
+        assert f"{option[0]} has no use for one candidate" in result.stderr
 
 
 def test_nothing_is_wrapped_or_coloured_in_a_pipe(tmp_path: Path) -> None:
