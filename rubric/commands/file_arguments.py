@@ -135,8 +135,8 @@ def _elsewhere(command: click.Command, place: str, file: str) -> tuple[str, str]
     if Path(file).suffix.lower() not in _ROWS and command.name not in ("compare", "view", "estimate"):
         return None  # to tell a suite from a rubric, it is read whole
     kind = kind_of(file)
-    known = _ELSEWHERE.get(f"{command.name} {kind}")
-    other = known or (("view", "shows results") if (kind, place) == ("results", "rubric") else None)
+    is_shown = (kind, place) == ("results", "rubric") and command.name not in ("convert", "thresholds", "align")
+    other = _ELSEWHERE.get(f"{command.name} {kind}") or (("view", "shows results") if is_shown else None)
     held = "results" if kind == "results" else "a rubric"
     return (other[0], f"{file} holds {held}; {' '.join(other)}") if other else None
 
@@ -144,8 +144,9 @@ def _elsewhere(command: click.Command, place: str, file: str) -> tuple[str, str]
 def are_enough(command: click.Command, files: Sequence[str]) -> bool:
     """True if *command* needs no more than *files*, and they are there; a suite is enough for `grade`."""
     kinds = [*map(kind_of, files)]
-    least = 1 if command.name == "grade" and kinds[:1] == ["*"] else len(_places(command))
-    return all(kinds) and len(kinds) >= least
+    own = arguments_of(command)
+    is_whole = (command.name == "grade" and kinds[:1] == ["*"]) or (not kinds and len(own) == 1 and not own[0].required)
+    return all(kinds) and (is_whole or len(kinds) >= len(_places(command)))
 
 
 def pick_alone(files: Sequence[str]) -> list[str]:

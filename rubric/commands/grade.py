@@ -84,10 +84,10 @@ class Inputs:
             refuse_given(BESIDE, "is for one candidate; the cases of a suite have their own")
             return False
         of_suites = SUITES_ONLY | {"target", "hosts", "outputs", "servers", "names", "unsupported"}
-        refuse_given({"verbose"}, "is for suites; one candidate is printed whole, so leave it out")
+        refuse_given({"verbose"}, "has no use for one candidate, which is printed whole")
         if len(files) == 1 or not holds_many(Path(files[1])):
             if was_given("outs"):
-                raise click.UsageError("--out is for suites; the result of one candidate is printed")
+                raise click.UsageError("--out has no use for one candidate, whose result is printed")
             refuse_given(of_suites, "has no use for one candidate")
         refuse_given({*of_suites, "outs"}, "is for suites")
         return True

@@ -248,7 +248,7 @@ def _printed(said: str, command: click.Command, files: list[str], units: list[Un
         return said, [*rest, ("form", ["--format", *outs])], ""
     if Path(outs[0]).suffix not in ("", ".json", ".jsonl", ".txt"):
         return _joined(said, "a report is of many, or of a file of one"), [*rest, ("report", ["--report", *outs])], ""
-    told = "" if "one candidate is printed" in said else "the result of one candidate is printed"
+    told = "" if "is printed" in said else "the result of one candidate is printed"
     return _joined(said, told), [*rest, ("form", ["--format", "json"])], f" > {shlex.quote(outs[0])}"
 
 

@@ -99,13 +99,15 @@ def test_a_threshold_outside_its_range_exits_with_2() -> None:
     assert result.stderr == "--threshold: expected a finite number from 0 to 1, got nan\n"
 
 
-def test_input_and_reference_reach_the_judge() -> None:
-    """Both stand in the messages that a plan shows."""
+def test_input_reference_and_context_reach_the_judge() -> None:
+    """All stand in the messages that a plan shows, each as what it is."""
     question = str(EXAMPLES / "question.txt")
-    result = run("plan", RUBRIC, REPLY, "-j", "offline", "--input", question, "--reference", REPLY, "--format", "json")
-    said = json.loads(result.stdout)["asks"][0]["messages"][1]["content"]
-    assert Path(question).read_text() in said
-    assert said.count("ticket #4471") == 2
+    beside = ("--input", question, "--reference", REPLY, "--context", REPLY)
+    said = json.loads(run("plan", RUBRIC, REPLY, *beside, "-j", "offline", "--format", "json").stdout)
+    message = said["asks"][0]["messages"][1]["content"]
+    assert Path(question).read_text() in message
+    assert message.count("ticket #4471") == 3
+    assert "context" in message.lower()
 
 
 def test_no_judge_and_no_key_exits_with_2() -> None:

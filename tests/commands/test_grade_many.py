@@ -170,6 +170,31 @@ def test_a_second_run_pays_nothing_and_writes_the_same(folder: Path) -> None:
     assert out.read_bytes() == first
 
 
+def test_a_limit_grades_the_first_candidates_alone(folder: Path) -> None:
+    """They are the first lines of the whole; with shards, or with those of an earlier run, it would be unclear."""
+    assert graded(folder, "--out", folder / "all.jsonl").exit_code == 0
+    assert graded(folder, "--limit", 2, "--out", folder / "two.jsonl").exit_code == 0
+    assert rows_of(folder / "two.jsonl")[:2] == rows_of(folder / "all.jsonl")[:2]
+    assert [row["index"] for row in rows_of(folder / "two.jsonl") if "index" in row] == [0, 1]
+    for other in (("--shard", "1/2"), ("--rerun", "failed")):
+        assert "--limit has no effect with" in graded(folder, "--limit", 2, *other).stderr
+
+
+def test_a_text_alone_is_a_file_of_several(folder: Path) -> None:
+    """Its result may be written, and reported, as those of many are."""
+    (folder / "one.txt").write_text("Thank you.")
+    assert graded(folder, "--report", folder / "one.xml", candidates="one.txt").exit_code == 0
+    assert "one.txt" in (folder / "one.xml").read_text()
+
+
+def test_a_column_of_ids_is_told_where_none_is_named(folder: Path) -> None:
+    """Labels by key would match nothing; where it is named, nothing is said."""
+    (folder / "ids.jsonl").write_text('{"case_id": "a", "output": "Thank you."}\n')
+    line = "results have no keys; those in a column are named, as --column key=case_id"
+    assert line in graded(folder, candidates="ids.jsonl").stderr
+    assert "no keys" not in graded(folder, "--column", "key=case_id", candidates="ids.jsonl").stderr
+
+
 def test_merged_shards_are_the_whole(folder: Path) -> None:
     """Byte for byte what one run writes."""
     assert graded(folder, "--out", folder / "whole.jsonl").exit_code == 0
