@@ -156,7 +156,7 @@ class Inputs:
             raise WrongLineError(f"{file} is a rubric or a suite; {as_text}; a suite is graded alone", alone)
         return Candidate(text, **self.read_beside())
 
-    def read_beside(self) -> dict[str, str]:
+    def read_beside(self) -> dict[str, Any]:
         """Return what is given beside the candidate."""
         given = {"input": self.question, "reference": self.reference, "context": self.context}
         return {name: options.read_stream(stream) for name, stream in given.items()}
