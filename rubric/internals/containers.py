@@ -14,7 +14,6 @@ from rubric.internals.guided import Guided
 
 T = TypeVar("T")
 _MOST_NAMED = 10
-_id = attrgetter("id")
 
 
 class NoTruth(Guided):
@@ -46,14 +45,15 @@ class Unchanging(tuple[T, ...], Guided):
 
 class Listed(Generic[T]):
     """
-    Holds items in order, each with an `id`: iterated, counted, and taken by id, by place or as a slice.
+    Holds items in order, each with an id: iterated, counted, and taken by id, by place or as a slice.
 
-    They are in the field `_items`, and errors call each a `_kind`.
+    They are in the field `_items`, `_id` gets the id of one, and errors call each a `_kind`.
     """
 
     __slots__ = ()
     _kind: ClassVar[str] = "criterion"
     _items: ClassVar[str] = "criteria"
+    _id: ClassVar[Any] = attrgetter("id")
 
     def __init_subclass__(cls) -> None:
         # Before `attrs` makes the class: its field becomes one of `Unchanging` items. A class with slots is made twice.
@@ -76,7 +76,7 @@ class Listed(Generic[T]):
 
     def __contains__(self, item: object) -> bool:
         """True if *item* is one of the items, or the id of one."""
-        return any(item in (_id(one), one) for one in self._listed)
+        return any(item in (self._id(one), one) for one in self._listed)
 
     @overload
     def __getitem__(self, at: str | SupportsIndex) -> T: ...
@@ -94,9 +94,9 @@ class Listed(Generic[T]):
         items = self._listed
         if isinstance(at, str):
             for one in items:
-                if _id(one) == at:
+                if self._id(one) == at:
                     return one
-            names = [name for one in items if (name := _id(one))]
+            names = [name for one in items if (name := self._id(one))]
             near = suggest(at, names) if names and (len(names) <= _MOST_NAMED or nearest(at, names)) else ""
             from rubric.internals.guesses import item_cure  # noqa: PLC0415 - needed for errors alone
 

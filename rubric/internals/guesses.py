@@ -145,7 +145,7 @@ def attribute_cure(kind: type, name: str, value: object = None) -> str:
         return f"; did you mean .{bare}?"
     if (meant := sound(_expression(kind, bare))) and words[0] not in filler["counts"]:
         return f"; {meant}"
-    items = {str(each.id) for each in getattr(value, getattr(kind, "_items", ""), ())}
+    items = {str(getattr(kind, "_id", str)(each)) for each in getattr(value, getattr(kind, "_items", ""), ())}
     if near := misspelt(name, items):
         return f"; write {variable_of(kind)}[{near!r}]"
     guesses = {word for _, words in cures_in("attributes", *_lineage(kind)) for word in words}
@@ -227,8 +227,9 @@ def _holder_of(items: object) -> type | None:
 
 def place_cure(items: tuple[Any, ...], at: str) -> str:
     """Return the end of the message that *items*, each with an id, are asked for the one that has the id *at*."""
-    ids = [str(each.id) for each in items if each.id]
-    near, holder = at if at in ids else misspelt(at, ids), _holder_of(items)
+    holder = _holder_of(items)
+    ids = [str(id_) for each in items if (id_ := getattr(holder, "_id", str)(each))]
+    near = at if at in ids else misspelt(at, ids)
     return f"; write {variable_of(holder)}[{near!r}]" if near and holder else suggest(shorten(at, 40), ids)
 
 

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import combinations
 from math import comb
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from attrs import asdict, evolve, frozen
@@ -231,6 +232,7 @@ class PassRates(Listed[PassRate]):
 
     _kind = "rate"
     _items = "rates"
+    _id = attrgetter("k")
 
     rates: tuple[PassRate, ...] = ()
     runs: int = 0

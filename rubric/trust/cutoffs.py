@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from os import PathLike
 from typing import Any, Literal, get_args
 
@@ -121,7 +122,9 @@ class Thresholds(Presented, Listed[Point]):
         notes: What is not as the figures assume.
     """
 
+    _kind = "threshold"
     _items = "points"
+    _id = attrgetter("threshold")
     _truth = "its points"
 
     points: tuple[Point, ...]

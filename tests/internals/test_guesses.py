@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import pickle
 import re
+import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,10 @@ import pytest
 
 import rubric
 from rubric import CallError, Candidate, Criterion, DefinitionError, Judge, Rubric, RubricError, grade, grade_many
-from rubric.internals.containers import Listed
+from rubric.internals.containers import Listed, Unchanging
 from rubric.internals.guesses import table
+from rubric.internals.guided import Guided
+from rubric.internals.lazy_names import public_names
 from rubric.trust import Labels, agreement, compare
 from tests.places import ROOT
 from tests.rows import each_row
@@ -550,6 +554,50 @@ def test_every_value_with_items_is_named_by_them() -> None:
         if field := attrs.fields_dict(kind).get(kind._items):  # type: ignore[arg-type]
             item = re.sub(r"tuple\[(\w+), \.\.\.\]", r"\1", str(field.type)).replace("Finding", "Scored")
             assert held[item].partition(":")[2] in {each.__name__ for each in (kind, *kind.__subclasses__())}
+
+
+PUBLIC: dict[str, Any] = {
+    name: kind
+    for name, module in public_names().items()
+    if isinstance(kind := getattr(import_module(module), name), type)
+}
+GUIDED = {name: kind for name, kind in PUBLIC.items() if issubclass(kind, Guided)}
+"""The public classes that answer an attribute which they lack."""
+
+
+def stand_in(kind: Any) -> Any:
+    """Return a value of *kind* whose fields are texts or stand-ins, and whose items, if it has some, are one."""
+    value: Any = object.__new__(kind)
+    for field in attrs.fields(kind) if attrs.has(kind) else ():
+        object.__setattr__(value, field.name, stand_in(GUIDED[of]) if (of := str(field.type)) in GUIDED else "x")
+    items = attrs.fields_dict(kind).get(kind._items) if issubclass(kind, Listed) else None
+    if items is not None:
+        name = re.sub(r"tuple\[(\w+), \.\.\.\]", r"\1", str(items.type)).replace("Finding", "Scored")
+        ours = [vars(module) for called, module in sorted(sys.modules.items()) if called.startswith("rubric.")]
+        item = next(names[name] for names in ours if isinstance(names.get(name), type))
+        object.__setattr__(value, items.name, Unchanging([stand_in(item)]))
+    return value
+
+
+@each_row("name", sorted(GUIDED))
+def test_a_wrong_attribute_always_has_a_message(name: str) -> None:
+    """Each public class that answers wrong attributes names the attribute, and has a cure, whatever its items are."""
+    value = stand_in(GUIDED[name])
+    for wrong in ("nosuch", "by_topic", "to_frame", "x_"):
+        with pytest.raises(AttributeError) as refused:
+            getattr(value, wrong)
+        assert re.match(f".* object has no attribute '{wrong}'; .", str(refused.value)), str(refused.value)
+
+
+@each_row("name", sorted(name for name, kind in PUBLIC.items() if issubclass(kind, Listed) and attrs.has(kind)))
+def test_an_item_that_is_not_there_always_has_a_message(name: str) -> None:
+    """Whatever the items are, a text that none has for an id is an error, of the value and of the tuple of its items."""
+    value = stand_in(PUBLIC[name])
+    if (items := getattr(value, PUBLIC[name]._items, None)) is not None:  # some are made of other fields
+        with pytest.raises(TypeError, match="places here, and no ids" if isinstance(items, Unchanging) else "tuple"):
+            items["nosuch"]
+        with pytest.raises(KeyError, match=f"no {PUBLIC[name]._kind} 'nosuch' among 1"):
+            value["nosuch"]
 
 
 def test_a_rubric_is_saved_and_loaded_by_its_own_methods(tmp_path: Path) -> None:

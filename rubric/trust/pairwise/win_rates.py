@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import combinations
+from operator import attrgetter
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -91,6 +92,7 @@ class Preferences(Presented, Listed["Preference"]):
 
     _kind = "pair"
     _items = "preferences"
+    _id = attrgetter("key")
     _truth = ".win_rate"
 
     preferences: tuple[Preference, ...]
