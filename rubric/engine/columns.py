@@ -18,7 +18,7 @@ from typing import Any
 from attrs import field, fields, frozen
 
 from rubric.errors import DefinitionError, Wording
-from rubric.internals.fields import nearest, refuse, suggest
+from rubric.internals.fields import is_missing, nearest, refuse, suggest
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guesses import argument_for
 from rubric.internals.row_files import refuse_twice
@@ -119,7 +119,8 @@ class Columns:
         named = self.named.get("variables") or ()
         if isinstance(named, str) and isinstance(row.get(named), Mapping):
             return {"variables": row[named]}
-        held = {name: row[name] for name in ([named] if isinstance(named, str) else named) if name in row}
+        names = [name for name in ([named] if isinstance(named, str) else named) if name in row]
+        held = {name: None if is_missing(row[name]) else row[name] for name in names}
         for name, value in held.items():
             if isinstance(value, str) and value.lstrip().startswith("{"):
                 why = f"column {name!r} holds {shorten(value, 40)!r}, a mapping as text; give rows with mappings, or"

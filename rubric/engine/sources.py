@@ -26,7 +26,7 @@ from attrs import evolve, field, frozen
 
 from rubric.engine.columns import OWN_NAMES, Columns
 from rubric.errors import DefinitionError
-from rubric.internals.fields import refuse
+from rubric.internals.fields import is_missing, refuse
 from rubric.internals.row_files import LIBRARIES, NO_TEXT, READERS, Broken, count_rows, first_row, rows_in, slices
 from rubric.results.result import Grade, Ungraded
 from rubric.runs.formats import candidate_of_run, candidates_in, candidates_of_file, format_of, inspect_samples
@@ -236,7 +236,7 @@ def stand_in(item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
     with suppress(Exception):  # what is wrong with the row is told elsewhere
         row = columns.row(item) if isinstance(item, Mapping) else dict[str, Any](key=getattr(item, "key", None))
         names = {"key", "group", "variables"} & row.keys()
-        return Candidate("", **{name: row[name] for name in names if not _is_missing(row[name])})
+        return Candidate("", **{name: row[name] for name in names if not is_missing(row[name])})
     return Candidate("")
 
 
@@ -275,7 +275,7 @@ def name_of_type(item: object) -> str:
     """Name *item* for an error: its type, or a path's file name, since a whole path hides what is wrong."""
     if isinstance(item, Path):
         return f"the file {item.name!r} of many"
-    return f"nothing ({item})" if _is_missing(item) else type(item).__name__
+    return f"nothing ({item})" if is_missing(item) else type(item).__name__
 
 
 def _of_row(row: Mapping[Any, Any], columns: Columns) -> Candidate:
@@ -290,17 +290,11 @@ def _of_row(row: Mapping[Any, Any], columns: Columns) -> Candidate:
     if "output" not in given and "run" not in given:
         named = ", ".join(map(str, row)) or "nothing"
         raise DefinitionError("output", f"is not there; name the text that is graded so (there are: {named})")
-    if _is_missing(given["output"]):
+    if is_missing(given["output"]):
         raise DefinitionError("output", f"expected text, got nothing ({given['output']})")
     if isinstance(images := given.get("images"), str):  # a column often holds one
         given["images"] = [images]
-    return Candidate(**{name: value for name, value in given.items() if not _is_missing(value)})
-
-
-def _is_missing(value: object) -> bool:
-    if value is None or (isinstance(value, float) and value != value):  # noqa: PLR0124 - NaN
-        return True
-    return type(value).__name__ in ("NAType", "NaTType") and type(value).__module__.startswith("pandas.")
+    return Candidate(**{name: value for name, value in given.items() if not is_missing(value)})
 
 
 # -- columns, checked before anything is paid for ---------------------------------------------------------

@@ -10,14 +10,13 @@ from __future__ import annotations
 # The harness is not a dependency.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from math import isnan
 from pathlib import Path
 from typing import Any, Unpack
 
 from attrs import evolve
 
 from rubric import Candidate, Rubric, RubricError
-from rubric.embed import Grader, JudgeLike, Mapped
+from rubric.embed import Grader, JudgeLike, Mapped, fields
 from rubric.integrations import mapping
 from rubric.integrations.mapping import UNGRADED, GradeOptions, beside, importing
 
@@ -45,14 +44,10 @@ def default_candidate(row: Mapping[str, Any]) -> Candidate:
     An output with `messages` is a chat: its last message is the candidate, those before it the conversation, and its
     tool calls are kept.
     """
-    found = {name: value for name, value in row.items() if not _is_missing(value)}
+    found = {name: value for name, value in row.items() if not fields.is_missing(value)}
     reference = found.get("reference", found.get("expected"))
     made = mapping.default_candidate(found.get("input"), found.get("output"), reference)
     return evolve(made, context=beside(found.get("context")))
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and isnan(value))  # pandas has NaN for it
 
 
 @contextmanager
@@ -104,13 +99,13 @@ class RubricEvaluator(Evaluator):  # type: ignore[misc]  # Phoenix may not be in
         return {**named, **(given or self._input_mapping or {})}
 
     def _evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
-        if _is_missing(eval_input["output"]):
+        if fields.is_missing(eval_input["output"]):
             return [self._without_output()]
         with _tried_once():
             return self._scores(self._grader.evaluate(eval_input))
 
     async def _async_evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
-        if _is_missing(eval_input["output"]):
+        if fields.is_missing(eval_input["output"]):
             return [self._without_output()]
         with _tried_once():
             return self._scores(await self._grader.aevaluate(eval_input))

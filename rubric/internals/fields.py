@@ -85,6 +85,13 @@ def as_found(value: object) -> str:
     return shorten(redact(repr(value)))
 
 
+def is_missing(value: object) -> bool:
+    """True for an empty cell of a frame: None, NaN, and pandas' NA and NaT, whose comparisons have no truth."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return True
+    return type(value).__name__ in ("NAType", "NaTType") and type(value).__module__.startswith("pandas.")
+
+
 def suggest(found: str, allowed: Iterable[str]) -> str:
     """Return `"; did you mean 'x'?"` where a name in *allowed* is near *found*, else what is allowed."""
     names = [*allowed]

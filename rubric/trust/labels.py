@@ -365,6 +365,4 @@ def _weight(value: Any, place: str) -> float:
 
 
 def _is_missing(value: Any) -> bool:
-    if type(value).__name__ in ("NAType", "NaTType"):  # of pandas, whose comparisons have no truth
-        return True
-    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+    return fields.is_missing(value) or value == ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from math import isnan
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast, get_args
 
@@ -14,7 +13,7 @@ from attrs import Attribute, evolve, field, frozen
 from rubric.errors import DefinitionError
 from rubric.internals import fields
 from rubric.internals.containers import Listed, Unchanging
-from rubric.internals.fields import Shown, refuse
+from rubric.internals.fields import Shown, is_missing, refuse
 from rubric.internals.frozen_map import FrozenMap, freeze, thaw
 from rubric.internals.guided import guided_class
 from rubric.internals.notebooks import as_html
@@ -54,11 +53,8 @@ def _as_criteria(value: Iterable[Criterion | str | Mapping[str, Any]], start: in
             try:
                 item = Criterion(item) if isinstance(item, str) else _of_mapping(item)  # noqa: PLW2901
             except DefinitionError as problem:
-                cell = item.get(problem.field) if isinstance(item, Mapping) else None
-                is_empty = isinstance(cell, float) and isnan(cell)  # as frames have it
-                message = "the cell is empty; leave it out: {k: v for k, v in row.items() if v == v}"
-                message = message if is_empty else problem.message
-                raise DefinitionError(f"criteria[{index}].{problem.field}", message) from None
+                message = _empty_cell(item, problem.field) if isinstance(item, Mapping) else ""
+                raise DefinitionError(f"criteria[{index}].{problem.field}", message or problem.message) from None
         if not isinstance(item, Criterion):
             from rubric.internals.guesses import instead  # noqa: PLC0415 - needed for errors alone
 
@@ -67,6 +63,16 @@ def _as_criteria(value: Iterable[Criterion | str | Mapping[str, Any]], start: in
             raise DefinitionError(problem.field, problem.message + instead("item", item))
         criteria.append(item)
     return Unchanging(criteria)
+
+
+def _empty_cell(row: Mapping[str, Any], name: str) -> str:
+    """Return what to do with the empty cell of *row*, of a frame, in the column *name*; '' if it is not empty."""
+    if name == "text" and is_missing(row.get("text")) and is_missing(row.get("check")):
+        line = "[row for row in rows if isinstance(row.get('text'), str)]"
+        return f"there is no text; write one, or leave the row out: {line}"
+    empty = "('None', 'nan', 'NaT', '<NA>')"  # pandas.NA is not equal to itself, and says so by an error
+    line = f"{{k: v for k, v in row.items() if str(v) not in {empty}}}"
+    return f"the cell is empty; leave it out: {line}" if name in row and is_missing(row[name]) else ""
 
 
 def _of_mapping(item: Mapping[str, Any]) -> Criterion:

@@ -283,6 +283,15 @@ def test_a_column_of_variables_is_one_of_them_unless_it_holds_a_mapping() -> Non
         Columns({"variables": {"topic": "topic"}})
 
 
+@pytest.mark.parametrize("frame", [pd.DataFrame, partial(pl.DataFrame, strict=False)])
+def test_an_empty_cell_of_a_frame_is_no_value_of_a_variable(frame: Any) -> None:
+    """It became a group of its own, 'nan'."""
+    rows = frame({"output": ["Hi", "Hello", "Hey"], "topic": ["a", None, "b"], "n": [1.5, float("nan"), 2.5]})
+    grades = grade_many(rows, POLITE, "offline", columns={"variables": ["topic", "n"]}).collect()
+    assert [[*grades.by(name)] for name in ("topic", "n")] == [["a", "b", "(none)"], ["1.5", "2.5", "(none)"]]
+    assert (grades.rows()[1]["variable.topic"], grades.rows()[1]["variable.n"]) == (None, None)
+
+
 def candidate_of_row(row: dict[str, Any], variables: str) -> Candidate:
     """Return the candidate of a *row* with one column of *variables*."""
     return Candidate(**Columns({"variables": variables}).row(row))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 from typing import Any
 
@@ -273,12 +274,27 @@ def test_a_frame_of_criteria_is_refused_with_the_line_that_takes_its_rows(librar
     assert Rubric("reply", frame["text"]).ids == ("is-polite", "names-a-day")
 
 
-def test_an_empty_cell_of_a_frame_is_told_as_one_with_the_line_that_leaves_it_out() -> None:
-    """In records of a frame it is nan, which is no weight and no id."""
-    rows = pytest.importorskip("pandas").DataFrame({"text": ["Is polite", "Names a day"], "min_score": [None, 0.5]})
-    rows = rows.to_dict("records")
-    with pytest.raises(DefinitionError, match="min_score: the cell is empty; leave it out: ") as caught:
+@pytest.mark.parametrize("empty", ["None", "nan", "NaT", "NA"])
+@pytest.mark.parametrize("name", ["weight", "required", "tags"])
+def test_an_empty_cell_of_a_frame_is_told_as_one_with_the_line_that_leaves_it_out(name: str, empty: str) -> None:
+    """The line leaves out every kind of empty cell, and no other."""
+    pandas = pytest.importorskip("pandas")
+    cells = {"None": None, "nan": math.nan, "NaT": pandas.NaT, "NA": pandas.NA}
+    full, others = {"text": "Names a day", "weight": 2, "tags": ["a", "b"], "required": False}, [*cells.values()]
+    rows = [full, {"text": "Is polite", name: cells[empty]}]
+    with pytest.raises(DefinitionError, match=rf"criteria\[1\]\.{name}: the cell is empty; leave it out: ") as caught:
         Rubric("reply", rows)
     line = str(caught.value).rpartition("leave it out: ")[2]
+    rows = [dict(zip(["id", "min_score", "polarity", "evidence"], others, strict=True)) | row for row in rows]
     criteria = [eval(line, {"row": row}) for row in rows]  # noqa: S307 - a line of our own
-    assert [one.min_score for one in Rubric("reply", criteria).criteria] == [None, 0.5]
+    assert Rubric("reply", criteria) == Rubric("reply", [full, "Is polite"])
+
+
+@pytest.mark.parametrize("row", [{"text": math.nan}, {"text": None, "weight": 2}, {"weight": 2}])
+def test_a_row_without_a_text_is_told_with_the_line_that_leaves_the_row_out(row: dict[str, Any]) -> None:
+    """To leave out the cell alone gave a criterion without a text, which was refused in other words."""
+    rows = [{"text": "Is polite", "weight": 2}, row]
+    with pytest.raises(DefinitionError, match=r"criteria\[1\]\.text: there is no text; write one, or leave ") as caught:
+        Rubric("reply", rows)
+    line = str(caught.value).rpartition("leave the row out: ")[2]
+    assert Rubric("reply", eval(line, {"rows": rows})).ids == ("is-polite",)  # noqa: S307 - a line of our own
