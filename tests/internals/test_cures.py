@@ -304,17 +304,18 @@ KEYS = [(kind, key) for kind, cures in TABLE["keys"].items() for key in cures]
 
 @each_row(("kind", "key"), KEYS)
 def test_a_key_of_another_system_is_answered_with_ours(kind: str, key: str) -> None:
-    """Each word is refused with the key that a file of a rubric, or a case of a suite, has."""
+    """Each word is refused with the key that a file of a rubric, a case or the judge of a suite has."""
     for word in TABLE["keys"][kind][key].split():
         test: dict[str, Any] = {"reply": "Thanks", "passes": True}
         data: Any = {"rubric": "r", "criteria": [{"text": "Is polite", "tags": ["tone"]}], "tests": [test]}
         case: Any = {"id": "a", "output": "Thanks", "rubric": "Is polite", "tags": ["tone"]}
-        suite: Any = {"suite": "s", "cases": [case]}
-        at = {"Rubric": data, "Criterion": data["criteria"][0], "Case": case, "Suite": suite, "RubricTest": test}[kind]
+        suite: Any = {"suite": "s", "cases": [case], "judge": {"model": "openai/gpt-5"}}
+        of_suite = {"Case": case, "Suite": suite, "Judge": suite["judge"]}
+        at = ({"Rubric": data, "Criterion": data["criteria"][0], "RubricTest": test} | of_suite)[kind]
         at.pop(key, None)
         at[word] = 1
-        text = json.dumps(suite if kind in ("Case", "Suite") else data)
-        read = partial(package.loads_suite, format="native") if kind in ("Case", "Suite") else package.loads
+        text = json.dumps(suite if kind in of_suite else data)
+        read = partial(package.loads_suite, format="native") if kind in of_suite else package.loads
         with pytest.raises(package.LoadError, match=re.escape(key if " " in key else f"did you mean {key!r}?")):
             read(text)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import gzip
 import json
@@ -287,6 +288,17 @@ def test_parameters_that_are_ours_are_refused_with_the_option_that_does_it(name:
     """What would send, wait or answer behind our back is refused where it is given."""
     with pytest.raises(DefinitionError, match=cure):
         Judge("openai/gpt-4o-mini", params={name: 1})
+
+
+@pytest.mark.parametrize("via", ["litellm", "http://127.0.0.1:8000/v1"])
+@pytest.mark.parametrize("name", ["headers", "default_headers", "http-headers", "Headers"])
+def test_headers_under_another_name_are_refused_with_the_one_that_sends_them(name: str, via: str) -> None:
+    """They went into the body of the request, or nowhere, and no header was sent."""
+    with pytest.raises(DefinitionError, match="requests are 'extra_headers'; write params=") as caught:
+        Judge("tiny", via=via, params={name: {"X-Key": "abc-secret-9"}})
+    assert "abc-secret-9" not in str(caught.value)
+    line = str(caught.value).rpartition("write params=")[2]
+    assert "extra_headers" in Judge("tiny", via=via, params=ast.literal_eval(line)).params
 
 
 REDIRECTED = ["openai/gpt-4o-mini", "azure/my-deployment", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash",
