@@ -28,7 +28,7 @@ from rubric.commands.options import refuse_given
 from rubric.commands.output import Command, print_json, print_line, print_markdown, print_result, tell_rate
 from rubric.commands.running import SUITES_ONLY, RunOptions, pick_cases
 from rubric.commands.wrong_lines import columns_of, was_given
-from rubric.embed import JudgeLike, Wording, cell, clean, one_candidate
+from rubric.embed import JudgeLike, Wording, cell, clean, counted, one_candidate
 from rubric.engine.sources import holds_many
 from rubric.formats.agentv.targets import lacking_variables
 from rubric.formats.projects import is_rubric
@@ -283,6 +283,10 @@ def grade(files: Sequence[str], **given: Any) -> None:
     if least is not None:
         code = report.exit_code_at(least)
         tell_rate(report.counts["passed"], report.counts["failed"], least)
+    elif comparison is not None and comparison.passed and report.exit_code > report.exit_code_at(0):
+        failed, graded = report.counts["failed"], report.counts["passed"] + report.counts["failed"]
+        cure = "; --min-pass-rate 0 leaves the exit code to the comparison"
+        print_line(f"{failed} of {counted(graded, 'graded case')} fail, as without a baseline{cure}", problem=True)
     sys.exit(code if comparison is None else max(code, comparison.exit_code))
 
 

@@ -242,7 +242,7 @@ RUNNING = options(
         "--risk",
         type=RISK,
         metavar="R",
-        help="Fail only if chance does not explain a drop, but for this rate of alarms.",
+        help="Let a drop fail only if chance does not explain it, but for this rate of alarms.",
     ),
     MIN_PASS_RATE,
     FILTER,

@@ -377,10 +377,12 @@ def _result(entry: Entry | None) -> float | str | None:
 
 
 def _in_words(drop: Drop) -> str:
-    low, high = drop.interval
+    is_same, (low, high) = abs(drop.drop) <= TOLERANCE, drop.interval
+    low, high = (-high, -low) if drop.drop < 0 and not is_same else (low, high)
     rows = counted(drop.cases, "case") + (f" with {drop.n:,} runs" if drop.n > drop.cases else "")
-    where = f"({percent(1 - 2 * drop.risk)} interval {low:+.3f} to {high:+.3f}, {rows})"
-    moved = f"fell by {drop.drop:.3f}" if drop.drop >= 0 else f"rose by {-drop.drop:.3f}"
+    of = " of the drop" if is_same else ""
+    where = f"({percent(1 - 2 * drop.risk)} interval{of} {low:+.3f} to {high:+.3f}, {rows})"
+    moved = "did not change" if is_same else f"{'fell' if drop.drop > 0 else 'rose'} by {abs(drop.drop):.3f}"
     judged = "chance does not explain it" if drop.is_shown else "no drop is shown"
     return f"The {drop.measure} {moved} {where}: {judged}."
 

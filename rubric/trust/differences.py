@@ -143,7 +143,7 @@ class Difference(Presented, Listed[CriterionDifference]):
             looked = counted(len(self.groups), "group") + (f" by {self.by}" if self.by != "group" else "")
             first = [(name, c) for name, one in self.groups.items() for c in [c for c in one if c.is_shown][:1]]
             told = _moves(f" Of {looked}, ", [(f"the {c.id} of {name!r}", c) for name, c in first])
-            moved += told or f" No difference is shown in one of {looked} alone."
+            moved += told or f" None of {looked} shows a difference by itself."
         return sentence_of(lead.id, lead.difference, lead.interval, lead.n, is_shown=lead.is_shown) + moved
 
     @property

@@ -258,6 +258,18 @@ def test_a_pass_rate_that_is_met_is_not_called_missed(tmp_path: Path) -> None:
         assert (done.exit_code, f"50.0% pass, fewer than --min-pass-rate {rate}" in done.stderr) == (1, said)
 
 
+def test_a_failed_case_beside_a_baseline_fails_the_run_and_is_told(suite: str, tmp_path: Path) -> None:
+    """Two of three fail as before: no drop, so what fails the run is said, and `--min-pass-rate 0` leaves them out."""
+    earlier, said = str(tmp_path / "earlier.json"), "2 of 3 graded cases fail"
+    run("grade", suite, "-j", "offline", "--out", earlier)
+    for more in ([], ["--risk", "0.05"], ["--largest-drop", "0.1"]):
+        done = run("grade", suite, "-j", "offline", "--quiet", "--baseline", earlier, *more)
+        assert "No worse than the baseline" in done.stdout
+        assert (done.exit_code, said in done.stderr, "; --min-pass-rate 0 " in done.stderr) == (1, True, True)
+        done = run("grade", suite, "-j", "offline", "--quiet", "--baseline", earlier, *more, "--min-pass-rate", "0")
+        assert (done.exit_code, said in done.stderr) == (0, False)
+
+
 def test_a_case_without_a_grade_is_an_error_at_any_pass_rate() -> None:
     """It may be a pass or a fail; deferred cases count as the suite says."""
     rubric = Rubric("r", ["Is it good?"])

@@ -157,6 +157,21 @@ def test_too_few_cases_to_show_any_drop_are_called_so() -> None:
     assert next(many).compare(next(many), risk=0.05).sentence.startswith("No drop beyond what is allowed: 2 worse")
 
 
+@each_row(
+    ("scores", "said"),
+    [
+        ((1.0, 0.0), "fell by 0.020 (90 % interval -0.036 to +0.075, 50 cases)"),
+        ((0.0, 1.0), "rose by 0.020 (90 % interval -0.036 to +0.075, 50 cases)"),
+        ((1.0, 1.0), "did not change (90 % interval of the drop -0.046 to +0.046, 50 cases)"),
+    ],
+)
+def test_an_interval_has_the_sign_of_the_figure_before_it(scores: tuple[float, float], said: str) -> None:
+    """A rise has the interval of the rise, and what did not change is not called a fall of 0."""
+    rest = [row(str(n), 1.0) for n in range(1, 50)]
+    before, after = (Report("s", (row("0", score), *rest)) for score in scores)
+    assert f"The pass rate {said}" in after.compare(before, risk=0.05).remarks()[0]
+
+
 def test_a_comparison_shows_itself() -> None:
     """In a line, as a table of what changed, and as plain data."""
     found = Report("s", (evolve(FAILED, score=0.5, entries=()),)).against(Report("s", (FAILED, row("gone", 0.8))))

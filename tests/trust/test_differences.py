@@ -57,7 +57,7 @@ def test_p_values_are_corrected_for_the_number_of_groups() -> None:
         assert [c.adjusted for c in each] == holm([c.p for c in each])
     assert "Of 3 groups by topic, the pass rate of 'delivery' went down by -0.250 (" in found.sentence
     assert found.sentence.endswith("chance does not explain it.")
-    assert compare(OLD, OLD, by="topic").sentence.endswith("No difference is shown in one of 3 groups by topic alone.")
+    assert compare(OLD, OLD, by="topic").sentence.endswith("None of 3 groups by topic shows a difference by itself.")
     title, head, rows = found.tables()[1]
     assert title == "pass rate by topic, 3 groups: p is corrected for their number"
     assert (head[0], [row[0] for row in rows]) == ("topic", [*found.groups])
