@@ -262,16 +262,16 @@ class RunOptions:
             detail: Detail = "verbose" if self.verbose else "totals" if self.quiet else "failures"
             output.print_styled(layout(report, detail))
         else:
-            output.print_text((lead if self.printed == "md" else "") + report.render(self.printed))
+            output.print_text(markdown.render(report, lead) if self.printed == "md" else report.render(self.printed))
         if self.printed == github.NAME and (summary := os.environ.get("GITHUB_STEP_SUMMARY")):
             with _writing(f"GITHUB_STEP_SUMMARY={summary}"), Path(summary).open("a", encoding="utf-8") as file:
-                file.write(lead + github.render_summary(report))
+                file.write(github.render_summary(report, lead))
         for out in self.outs:
             form = self.reporter if self._is_form_of_file and self.reporter else reporter_for(out).name
             with _writing(f"--out {out}"):
                 report.write(out, form)
                 if lead and form == "md":
-                    out.write_text(f"{lead}{out.read_text('utf-8')}", encoding="utf-8", newline="\n")
+                    out.write_text(markdown.render(report, lead), encoding="utf-8", newline="\n")
         if self.run["repeat"] > 1 and len(found := flips(report)) and not self.quiet:
             output.print_markdown(found._repr_markdown_(), problem=self.is_for_machines)
         if len(rates := pass_rates(report)) and not self.quiet:

@@ -23,6 +23,7 @@ from rubric.suites.suite import fits
 from rubric.testing.scripted_model import ScriptedModel
 from tests.command_line import REPLY, RUBRIC, run
 from tests.places import ROOT
+from tests.rows import each_row
 
 SUITE = """\
 suite: replies
@@ -470,15 +471,14 @@ def test_no_text_of_a_candidate_becomes_a_command() -> None:
     assert "%0A" not in head
 
 
-def test_a_summary_that_github_would_not_show_is_cut_to_the_counts() -> None:
-    """A summary stays below GitHub's limit of one megabyte."""
-    report = CASES.run(flipping(True))
-    row = report.rows[0]
-    many = evolve(
-        report, rows=tuple(evolve(row, id=f"{n}", input="x" * 5_000, output="y" * 5_000) for n in range(3_000))
-    )
-    assert len(github.render_summary(report)) > 100
-    assert len(github.render_summary(many).encode()) <= 1_000_000
+@each_row("letter", ["y", "é", "字"])
+def test_a_summary_that_github_would_not_show_is_cut(letter: str) -> None:
+    """A summary stays below GitHub's limit of one megabyte, in whatever script, and shows as much as that holds."""
+    row = evolve(CASES.run(flipping(False)).rows[0], status="failed", input="x" * 5_000, output=letter * 5_000)
+    text = github.render_summary(Report("s", tuple(evolve(row, id=f"{n}") for n in range(3_000))), "**Worse**\n\n")
+    assert 900_000 < len(text.encode()) <= 1_000_000
+    assert text.startswith("**Worse**\n\n## s: 3000 failed")
+    assert "Left out here" in text
 
 
 # -- many candidates ---------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from rubric.suites.report import Report
 from rubric.suites.reporters import markdown
 from rubric.suites.reporters import terminal as pretty
 from tests.examples import examples
-from tests.reports import DEFERRED, FAILED, NASTY, PASSED, REPORT, UNGRADED, reports
+from tests.reports import DEFERRED, FAILED, JUDGED, NASTY, PASSED, REPORT, UNGRADED, reports
 from tests.rows import each_row
 
 if TYPE_CHECKING:
@@ -180,6 +180,40 @@ def test_a_candidate_cannot_leave_its_fence(text: str) -> None:
     row = evolve(FAILED, output=f"````\n{text}\n`````\n</details>")
     (fence,) = [token for token in tokens(Report("s", (row,)).render("md")) if token.type == "fence"]
     assert "</details>" in fence.content
+
+
+@each_row(
+    ("report", "lead", "left"),
+    [
+        (
+            Report("s", tuple(evolve(FAILED, id=f"c{n}", output="word " * 60) for n in range(200))),
+            "",
+            r"\d\d\d sections of cases that did not pass",
+        ),
+        (Report("s", (JUDGED,) * 1_000), "", r"\d\d\d cases of the table, 4,000 criteria of passed cases"),
+        (
+            Report("s", (PASSED, FAILED)),
+            "| gone |\n" * 9_000,
+            r"\d,\d\d\d lines of the comparison, 2 cases of the table, 1 section of cases that did not pass",
+        ),
+    ],
+    ids=["failed", "passed", "compared"],
+)
+def test_a_comment_is_cut_at_a_whole_entry_and_says_what_is_left_out(report: Report, lead: str, left: str) -> None:
+    """GitHub refuses a comment of more than 65,536 characters; the last line says how many are left out of what."""
+    text = markdown.render(report, lead)
+    assert 60_000 < len(text) <= 65_536
+    *shown, last = text.rstrip().splitlines()
+    assert re.fullmatch(
+        f"Left out here, since GitHub takes no longer text: {left}. The page has all: --out report.html.", last
+    ), last
+    assert shown[-2].endswith(("|", "</details>"))
+    assert "\x1e" not in text
+    whole = markdown.render(report, lead, largest=10**7)
+    assert whole.startswith("\n".join(shown).rstrip())
+    assert "Left out here" not in whole
+    lost = whole.count("\n### ") - text.count("\n### ")
+    assert not lost or f" {lost} section" in last
 
 
 @each_row(

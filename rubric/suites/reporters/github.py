@@ -54,9 +54,10 @@ def _escape(text: str, *, in_property: bool = False) -> str:
     return text.replace(":", "%3A").replace(",", "%2C") if in_property else text
 
 
-def render_summary(report: Report) -> str:
-    """Return *report* as the Markdown of a step's summary; one that GitHub would not show is cut to the counts."""
-    text = f"{markdown.render(report).rstrip()}\n\n"
-    if len(text.encode("utf-8", "surrogatepass")) <= _LARGEST_SUMMARY:
-        return text
-    return f"**{report.tally}**\n\nThe report is too large for this page; keep it as an artifact (`--out`).\n\n"
+def render_summary(report: Report, lead: str = "") -> str:
+    """Return *report* as the Markdown of a step's summary after the text *lead*, cut to what GitHub shows."""
+    return f"{markdown.render(report, lead, largest=_LARGEST_SUMMARY, size=_bytes).rstrip()}\n\n"
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))

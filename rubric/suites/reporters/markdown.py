@@ -8,15 +8,20 @@ Untrusted text is escaped so that it stays text: no markup, no link, and no ment
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections import Counter
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from rubric.embed import cell, cut, line, shown
+from rubric.embed import cell, counted, cut, line, shown
 from rubric.view.grid import grid_of
 from rubric.view.html import text_template
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rubric.results import Row
     from rubric.suites.report import Report
 
@@ -25,18 +30,40 @@ LONGEST = 4_000
 """Characters of a candidate that are shown."""
 
 MOST = 200
-"""Criteria of passed cases that are shown: job summaries and comments have a largest size."""
+"""Criteria of passed cases that are shown."""
+
+_LARGEST, _NOTE = 65_536, 500
+"""Characters of a comment on GitHub, which takes no more, and of a line that says what is left out."""
 
 _MARKS: dict[str, str] = {"passed": "✅", "failed": "❌", "ungraded": "⚠️", "deferred": "⏸️"}
 
 
-def render(report: Report) -> str:
-    """Return *report* as Markdown."""
+def render(report: Report, lead: str = "", *, largest: int = _LARGEST, size: Callable[[str], int] = len) -> str:
+    """Return *report* as Markdown after *lead*, cut at a whole entry where the *size* is above the *largest*."""
     passed = [evolve(row, path=()) for row in report if row.status == "passed"]
     words = {"plain": plain, "cell": cell, "line": line, "score": _score, "fenced": _fence, "marks": _MARKS}
     passes = [(row, name, entry) for row in passed for name, entry in row.all_entries()]
-    text = text_template("report.md").render(words, report=report, grid=grid_of(report), passes=passes, most=MOST)
-    return f"{text.rstrip()}\n"
+    given = {"report": report, "grid": grid_of(report), "passes": passes, "most": MOST, "entry_of": _entry_of}
+    text = text_template("report.md").render(words, **given).rstrip()
+    lines = (f"{_entry_of('line', 'of the comparison')}{each}" for each in lead.splitlines(keepends=True))
+    head, *rest = _ENTRY.split(f"{''.join(lines)}{text}\n")
+    sizes = [*accumulate(map(size, [head, *rest[2::3]]))]
+    if sizes[-1] > largest:
+        kept = 3 * max(0, bisect_right(sizes, largest - _NOTE) - 1)
+        left = Counter(zip(rest[kept::3], rest[kept + 1 :: 3], strict=True))
+        left += Counter({("criterion", "of passed cases"): max(0, len(passes) - MOST)})
+        told = ", ".join(f"{counted(count, noun)} {of}" for (noun, of), count in left.items())
+        note = f"Left out here, since GitHub takes no longer text: {told}. The page has all: --out report.html.\n"
+        return f"{''.join([head, *rest[2:kept:3]]).rstrip()}\n\n{note}"
+    return "".join([head, *rest[2::3]])
+
+
+_ENTRY = re.compile("\x1e(\\w+) ([^\x1e]+)\x1e")  # no text of a report holds this character: it is shown as an escape
+
+
+def _entry_of(noun: str, of: str) -> str:
+    """Return the mark at the start of an entry, by which it is counted: so many of a *noun*, *of* what."""
+    return f"\x1e{noun} {of}\x1e"
 
 
 _CALLS = re.compile(r"@(?=\w)|#(?=\d)")
