@@ -34,7 +34,7 @@ from rubric.formats.agentv.targets import lacking_variables
 from rubric.formats.projects import is_rubric
 from rubric.programs import allowing
 from rubric.runs import is_run
-from rubric.suites import Providers
+from rubric.suites import Providers, baseline
 from rubric.suites.missing_judges import Otherwise
 from rubric.suites.outputs import answer_cases
 from rubric.suites.suite import fits
@@ -277,7 +277,8 @@ def grade(files: Sequence[str], **given: Any) -> None:
     earlier = running.earlier()
     suites, kept = pick_cases(inputs.suites(files), files, running.patterns)
     report = running.run_all(suites, kept, inputs.judge, inputs.target_of)
-    comparison = None if earlier is None else running.compare(report, earlier)
+    allowed = {"largest_drop": running.largest_drop, "risk": running.risk}
+    comparison = None if earlier is None else baseline.compare(report, earlier, **allowed)
     running.write(report, comparison)
     code, least = report.exit_code, running.min_pass_rate
     if least is not None:

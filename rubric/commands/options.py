@@ -238,12 +238,7 @@ RUNNING = options(
     PRICE,
     click.option("--baseline", type=click.Path(), metavar="FILE", help="Compare with an earlier report (json)."),
     click.option("--largest-drop", type=Share(), metavar="D", help="Fail if a score falls by more."),
-    click.option(
-        "--risk",
-        type=RISK,
-        metavar="R",
-        help="Let a drop fail only if chance does not explain it, but for this rate of alarms.",
-    ),
+    click.option("--risk", type=RISK, metavar="R", help="Let a drop fail only beyond chance, at this rate of alarms."),
     MIN_PASS_RATE,
     FILTER,
     VERBOSE,

@@ -281,12 +281,6 @@ class RunOptions:
         if comparison is not None and self.printed != "md":  # machines read the report on standard output
             output.print_markdown(comparison._repr_markdown_(), problem=self.is_for_machines)
 
-    def compare(self, report: Report, earlier: Report) -> Comparison:
-        """Compare *report* with an *earlier* one, by the drop that the options allow."""
-        if self.risk is None:
-            return report.against(earlier, largest_drop=self.largest_drop)
-        return report.compare(earlier, risk=self.risk)
-
 
 SUITES_ONLY = names_in(RUNNING) - {"keep"}
 """The options that one candidate has no use for."""

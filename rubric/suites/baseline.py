@@ -26,7 +26,6 @@ from rubric.embed import (
     paired_mean,
     percent,
     shorten,
-    shown,
 )
 from rubric.suites.repetition import case_of
 from rubric.view.comparison_page import by_name
@@ -274,14 +273,9 @@ class Comparison(Presented, Listed[Change]):
         passed = "No drop beyond what is allowed" if self.counts["worse"] else "No worse than the baseline"
         if self.risk is not None and self.counts["worse"] and all(drop.detectable > 1 for drop in self.drops):
             passed = "Too few cases to show a drop"
-        return f"{passed if self.passed else 'Worse than the baseline'}: {self._summary()}."
-
-    def _summary(self) -> str:
-        counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items() if count)
-        return f"{counts or 'no cases'}, mean {_format_delta(self.mean_delta)}"
-
-    def __str__(self) -> str:
-        return shown("\n".join([f"{self.suite}: {self._summary()}", *self.remarks()]))
+        counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items() if count) or "no cases"
+        told = passed if self.passed else "Worse than the baseline"
+        return f"{told}: {counts}, mean {_format_delta(self.mean_delta)}."
 
     def remarks(self) -> list[str]:
         """Return a sentence for each drop, what is left out, and what such a comparison would find."""
@@ -339,7 +333,7 @@ def _change(before: Row | None, after: Row | None) -> Change:
         return Change(after.id, "new", after=after.status, score_after=after.score, case=case_of(after))
     delta = _RANKS[after.status] - _RANKS[before.status] or _less(after.score, before.score) or 0
     kind: Kind = "same" if abs(delta) <= TOLERANCE else "better" if delta > 0 else "worse"
-    criteria = tuple(_criteria(before.entries, after.entries))
+    criteria = tuple(_criteria(before, after))
     return Change(after.id, kind, before.status, after.status, before.score, after.score, criteria, case_of(after))
 
 
@@ -352,8 +346,8 @@ def _mean(scores: Iterable[float | None]) -> float | None:
     return math.fsum(known) / len(known) if known else None
 
 
-def _criteria(before: Iterable[Entry], after: Iterable[Entry]) -> Iterator[CriterionChange]:
-    old, new = dict(_flat(before)), dict(_flat(after))
+def _criteria(before: Row, after: Row) -> Iterator[CriterionChange]:
+    old, new = dict(before.all_entries()), dict(after.all_entries())
     for id_ in dict.fromkeys([*new, *old]):
         a, b = _result(old.get(id_)), _result(new.get(id_))
         gated = id_ in new and new[id_].gated
@@ -362,12 +356,6 @@ def _criteria(before: Iterable[Entry], after: Iterable[Entry]) -> Iterator[Crite
             is_same = abs(a - b) <= TOLERANCE  # the same votes in another order may differ in the last digit
         if not is_same or gated != (id_ in old and old[id_].gated):
             yield CriterionChange(id_, a, b, gated)
-
-
-def _flat(entries: Iterable[Entry], within: str = "") -> Iterator[tuple[str, Entry]]:
-    for entry in entries:
-        yield f"{within}{entry.id}", entry
-        yield from _flat(entry.parts, f"{within}{entry.id}/")
 
 
 def _result(entry: Entry | None) -> float | str | None:

@@ -22,8 +22,8 @@ NAME = "github"
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
-_LARGEST_SUMMARY = 1_000_000
-"""Bytes of a summary. GitHub shows none that is larger than 1 MiB, and other steps may have written to the file."""
+_LARGEST_SUMMARY = 250_000
+"""Characters of a summary, of four bytes at most: GitHub shows none above 1 MiB, and other steps may write to it."""
 
 
 def render(report: Report) -> str:
@@ -56,8 +56,4 @@ def _escape(text: str, *, in_property: bool = False) -> str:
 
 def render_summary(report: Report, lead: str = "") -> str:
     """Return *report* as the Markdown of a step's summary after the text *lead*, cut to what GitHub shows."""
-    return f"{markdown.render(report, lead, largest=_LARGEST_SUMMARY, size=_bytes).rstrip()}\n\n"
-
-
-def _bytes(text: str) -> int:
-    return len(text.encode("utf-8", "surrogatepass"))
+    return f"{markdown.render(report, lead, largest=_LARGEST_SUMMARY).rstrip()}\n\n"

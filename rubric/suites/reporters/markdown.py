@@ -20,8 +20,6 @@ from rubric.view.grid import grid_of
 from rubric.view.html import text_template
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rubric.results import Row
     from rubric.suites.report import Report
 
@@ -38,8 +36,8 @@ _LARGEST, _NOTE = 65_536, 500
 _MARKS: dict[str, str] = {"passed": "✅", "failed": "❌", "ungraded": "⚠️", "deferred": "⏸️"}
 
 
-def render(report: Report, lead: str = "", *, largest: int = _LARGEST, size: Callable[[str], int] = len) -> str:
-    """Return *report* as Markdown after *lead*, cut at a whole entry where the *size* is above the *largest*."""
+def render(report: Report, lead: str = "", *, largest: int = _LARGEST) -> str:
+    """Return *report* as Markdown after the text *lead*, cut at an entry to *largest* characters at most."""
     passed = [evolve(row, path=()) for row in report if row.status == "passed"]
     words = {"plain": plain, "cell": cell, "line": line, "score": _score, "fenced": _fence, "marks": _MARKS}
     passes = [(row, name, entry) for row in passed for name, entry in row.all_entries()]
@@ -47,7 +45,7 @@ def render(report: Report, lead: str = "", *, largest: int = _LARGEST, size: Cal
     text = text_template("report.md").render(words, **given).rstrip()
     lines = (f"{_entry_of('line', 'of the comparison')}{each}" for each in lead.splitlines(keepends=True))
     head, *rest = _ENTRY.split(f"{''.join(lines)}{text}\n")
-    sizes = [*accumulate(map(size, [head, *rest[2::3]]))]
+    sizes = [*accumulate(map(len, [head, *rest[2::3]]))]
     if sizes[-1] > largest:
         kept = 3 * max(0, bisect_right(sizes, largest - _NOTE) - 1)
         left = Counter(zip(rest[kept::3], rest[kept + 1 :: 3], strict=True))
