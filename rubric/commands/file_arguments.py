@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
@@ -119,6 +120,8 @@ def find_command(command: click.Command, files: Sequence[str], values: Collectio
 
     Some may be *values* of options that there are not.
     """
+    if command.name == "grade" and files[:1] == ["many"]:
+        return "grade-many", "grade-many is one word", {"ARGUMENTS": files[1:]}
     if command.name == "grade" and are_many(files):
         return "grade-many", "grade-many grades many candidates", {}
     if command.name == "grade-many" and (alone := pick_alone(files)):
@@ -145,7 +148,8 @@ def are_enough(command: click.Command, files: Sequence[str]) -> bool:
     """True if *command* needs no more than *files*, and they are there; a suite is enough for `grade`."""
     kinds = [*map(kind_of, files)]
     own = arguments_of(command)
-    is_whole = (command.name == "grade" and kinds[:1] == ["*"]) or (not kinds and len(own) == 1 and not own[0].required)
+    is_suite = command.name == "grade" and kinds[:1] == ["*"] and Path(files[0]).suffix in _TREES
+    is_whole = is_suite or (not kinds and len(own) == 1 and not own[0].required)
     return all(kinds) and (is_whole or len(kinds) >= len(_places(command)))
 
 
@@ -167,6 +171,10 @@ def find_near(command: click.Command, files: Sequence[str]) -> dict[str, list[st
     for file in files[:taken] if command.name not in _WRITTEN else ():
         path = Path(file)
         if file[:1] == "-" or " " in file or not path.name or path.exists():
+            continue
+        first, _, second = file.partition("..")
+        if kind_of(first) and kind_of(second):
+            found[file] = [first, second]
             continue
         whole, _, part = file.partition(":")
         if part and kind_of(whole) == "*":
@@ -207,8 +215,9 @@ def mend_surplus(command: click.Command, files: Sequence[str]) -> tuple[str, Cha
         return "check runs the tests of a rubric, and grade grades a reply", {"COMMAND": ["grade"]}
     if command.name == "prefer":
         return f"{said}, whose lines have a and b each", {"ARGUMENTS": ["pairs.jsonl", *rubrics[:1]], **_SUCH_AS}
-    if len(rubrics) != 1 or "rubric" in _places(command):
-        return said, {}
+    places = _places(command)
+    if len(rubrics) != 1 or "rubric" in places:
+        return said, {"ARGUMENTS": files[: len(places)], "without": files[len(places) :]}
     moved = {own["--rubric"]: ("--rubric", *rubrics)} if "--rubric" in own else {"without": rubrics}
     return said, {"ARGUMENTS": [file for file in files if file not in rubrics], **moved}
 
@@ -283,6 +292,9 @@ def check_alone(context: click.Context) -> None:
 def _check_file(command: click.Command, place: str, file: str, files: Sequence[str]) -> None:
     """Refuse a *file*, one of *files*, that is not what *command* takes at its *place*."""
     is_variadic = any(each.nargs < 0 for each in arguments_of(command))
+    if not Path(file).exists() and place == "rubric" and " " in file:
+        text = shlex.quote(f"criteria: [{json.dumps(file, ensure_ascii=False)}]")
+        raise click.UsageError(f"{file!r} is a text, and a rubric is a file, such as echo {text} > rubric.yaml")
     if not Path(file).exists() and file != "-":
         if find_near(command, [file]) or not (command.name == "view" or is_variadic):
             raise WrongLineError(f"{file}: {MISSING}", {})

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import sys
 import tomllib
 import warnings
@@ -245,10 +244,13 @@ class Commands(_OneVoice, click.Group):
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             names = self.list_commands(ctx)
             cure = word_cure("commands", kind_of(*args[1:2]), args[0], names) or f"; there are {', '.join(names)}"
-            if ctx.parent is not None and ("." in args[0] or kind_of(args[0])):
-                line = shlex.join([*ctx.command_path.split(), names[1], args[0]])
-                cure = f"; the command comes first: {', '.join(names)}, such as {line}"
             said, found = f"no such command {args[0]!r}{cure}", self.get_command(ctx, meant_in(cure))
+            if kind := kind_of(args[0]) or "*" * ("." in args[0]):
+                first = names[1] if ctx.parent is not None else "view" if kind == "results" else "grade"
+                said = f"no such command {args[0]!r}; the command comes first, one of {', '.join(names)}"
+                found, args = self.get_command(ctx, first), ["", *args]
+            elif args[0] == ctx.info_name and args[1:]:
+                said, found, args = f"{args[0]} is named twice", self.get_command(ctx, args[1]), args[1:]
             if isinstance(found, Commands) and args[1:]:
                 try:
                     found.resolve_command(click.Context(found, ctx, found.name), args[1:])

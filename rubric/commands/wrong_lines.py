@@ -218,7 +218,7 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
         line = f"{group.command_path} {command.name} {shlex.join((*named, *words[len(files) :]))}"
         return said if len(named) == len(files) else _with_example(said, left, line)
     except click.UsageError as problem:
-        plain = problem.format_message().rstrip(".")
+        plain = _joined(problem.format_message().rstrip("."))
         message, change = _mended(problem, plain, command, files, units)
         said = _joined(said.replace(plain, message), "" if plain in said else message)
         changed = _changed(units, change)
@@ -280,7 +280,7 @@ def _mended(
         return mend_surplus(command, files)
     if isinstance(problem, click.BadOptionUsage) and said.endswith("requires an argument"):
         option = _options_of(command, click.Context(command))[problem.option_name]
-        values = [*getattr(option.type, "choices", ()), option.metavar or "VALUE"]
+        values = [*getattr(option.type, "choices", ()), (option.metavar or "VALUE").replace("MODEL", "openai/gpt-5")]
         return f"{said}, such as {problem.option_name} {values[0]}", {}
     param = problem.param if isinstance(problem, click.BadParameter) else None
     if isinstance(param, click.Argument) and len(files) == 1:
@@ -288,7 +288,14 @@ def _mended(
         return f"{said}{cure}", {"ARGUMENTS": [meant_in(cure)]} if cure else {}
     if param is None or not param.opts or not (words := dict(units).get(param.name or "")):
         return said, {}
-    name, first, value = param.name or "", param.opts[0], words[-1].removeprefix(f"{param.opts[0]}=")
+    return _mended_value(said, param, words[-1].removeprefix(f"{param.opts[0]}="), command, files)
+
+
+def _mended_value(
+    said: str, param: click.Parameter, value: str, command: click.Command, files: list[str]
+) -> tuple[str, Change]:
+    """Return what is *said* of the *value* of an option of *command* with *files*, and the change that mends it."""
+    name, first = param.name or "", param.opts[0]
     if isinstance(param.type, click.File) and "-" not in files:
         return said, {name: (first, "-"), "TEXT": (value,)}
     if isinstance(param.type, click.IntRange | click.FloatRange) and (bare := _UNITS.sub("", value.lower())) != value:
@@ -296,6 +303,8 @@ def _mended(
     if share := re.search(r" % write ([\d.]+)$", said):
         return said, {name: (first, share[1])}
     choices, own = [*getattr(param.type, "choices", ())], _options_of(command, click.Context(command))
+    if choices and Path(value).exists():
+        return said, {name: (), "ARGUMENTS": (*files, value)}
     cure = word_cure("choices", command.name or "", value, {*choices, *own}) if choices else ""
     new = shlex.split(meant_in(cure))
     if not new or new[0] in choices:
