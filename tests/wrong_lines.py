@@ -161,6 +161,7 @@ def lost_in(said: str, typed: list[str]) -> list[str]:
         *re.findall(r"(\S+): there is no such file; did you mean", said),
         *re.findall(r"(--\w+) \S+ is not a format", said),
         *re.findall(r"for (\S+) % write", said),
+        *re.findall(r"--out (\S+): it is a page", said),
     }
     told |= {part for each in re.findall(r"[Ww]ithout ([^;]*?), write", said) for part in shlex.split(each)}
     parts = [

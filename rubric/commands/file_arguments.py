@@ -126,8 +126,9 @@ def find_command(command: click.Command, files: Sequence[str], values: Collectio
         return "grade-many", "grade-many grades many candidates", {}
     if command.name == "grade-many" and (alone := pick_alone(files)):
         return "grade", "grade grades one candidate, or a suite", {"ARGUMENTS": alone}
+    is_variadic = any(each.nargs < 0 for each in arguments_of(command))
     places = _places(command)
-    for place, file in zip([*places, *places[-1:] * len(files)], files, strict=False):
+    for place, file in zip([*places, *places[-1:] * (len(files) * is_variadic)], files, strict=False):
         if file not in values and (other := _elsewhere(command, place, file)):
             return other[0], other[1], {}
     return "", "", {}
@@ -184,7 +185,9 @@ def find_near(command: click.Command, files: Sequence[str]) -> dict[str, list[st
         with suppress(OSError, ValueError):
             given = {Path(each) for each in files}
             others = [each.name for each in path.parent.glob("*") if each.is_file() and each not in given]
-            same = [name for name in others if Path(name).stem == path.stem]
+            kinds = [kind for kind in (_TREES, (*_ROWS, ".tsv", ".json"), _TEXTS) if path.suffix in ("", *kind)]
+            endings = {ending for kind in kinds for ending in kind}
+            same = [name for name in others if Path(name).stem == path.stem and Path(name).suffix in endings]
             alike = same if len(same) == 1 else filter(None, [fields.misspelt(path.name, others)])
             of_pattern = sorted(each.name for each in path.parent.glob(path.name))
             if names := of_pattern or [*alike]:
@@ -212,10 +215,13 @@ def mend_surplus(command: click.Command, files: Sequence[str]) -> tuple[str, Cha
     if "--out" in own and Path(last).suffix and not Path(last).exists():
         return f"{said}, and writes by an option", {"ARGUMENTS": files[:-1], own["--out"]: ("--out", last)}
     if command.name == "check" and len(files) == 2 and rubrics == files[:1] and Path(last).exists():  # noqa: PLR2004
-        return "check runs the tests of a rubric, and grade grades a reply", {"COMMAND": ["grade"]}
+        other = "grade-many" if are_many(files) else "grade"
+        return f"check runs the tests of a rubric, and {other} grades replies", {"COMMAND": [other]}
     if command.name == "prefer":
         return f"{said}, whose lines have a and b each", {"ARGUMENTS": ["pairs.jsonl", *rubrics[:1]], **_SUCH_AS}
-    places = _places(command)
+    places, existing = _places(command), [file for file in files if Path(file).exists()]
+    if len(existing) == len(places):
+        return said, {"ARGUMENTS": existing, "without": [file for file in files if file not in existing]}
     if len(rubrics) != 1 or "rubric" in places:
         return said, {"ARGUMENTS": files[: len(places)], "without": files[len(places) :]}
     moved = {own["--rubric"]: ("--rubric", *rubrics)} if "--rubric" in own else {"without": rubrics}
@@ -261,10 +267,28 @@ def check_files(context: click.Context, *, is_trial: bool = False) -> None:
         check_alone(context)
     for place, file in zip([*places, *places[-1:] * len(files)], files, strict=False):
         _check_file(command, place, file, files)
-    if command.name == "view" and not context.params["rubrics"] and kind_of(*files) == "results":
-        message = f"{files[0]}: results name their rubric by its digest alone; add --rubric FILE, a rubric or a suite"
-        found = _rubric_of(Path(*files))
-        raise WrongLineError(message, {} if found is None else {"rubrics": ("--rubric", str(found))})
+    if command.name in ("view", "compare"):
+        _check_shown(context, files)
+
+
+def _check_shown(context: click.Context, files: Sequence[str]) -> None:
+    """Refuse *files* of results that are compared or shown, in *context*, in another order or without their rubric."""
+    given, is_compared = context.params, context.command.name == "compare"
+    if is_compared and given["by"] in ("id", "key"):
+        raise WrongLineError("runs are paired by key, else by place; --by shows groups", {"WITHOUT": ("by",)})
+    if is_compared and len(files) > 1 and _is_old(files[0]) and not _is_old(files[1]):
+        message = f"the new run comes first, and {files[0]} is called as the old one is"
+        raise WrongLineError(message, {"ARGUMENTS": [files[1], files[0]]})
+    if (is_compared and given["out"] is None) or given["rubrics"] or kind_of(files[0]) != "results":
+        return
+    message = f"{files[0]}: results name their rubric by its digest alone; add --rubric FILE, a rubric or a suite"
+    found = _rubric_of(Path(files[0]))
+    raise WrongLineError(message, {} if found is None else {"rubrics": ("--rubric", str(found))})
+
+
+def _is_old(file: str) -> bool:
+    """True if *file* is called as the older of two runs is."""
+    return re.search(r"(?i)(?<![a-z])(old|before|base|baseline|prev|previous)(?![a-z])", Path(file).stem) is not None
 
 
 def _rubric_of(results: Path) -> Path | None:

@@ -22,6 +22,7 @@ from rubric.commands.wrong_lines import columns_of
 from rubric.embed import cell, source_of
 from rubric.formats.projects import is_rubric
 from rubric.quality import Influences, Remarks
+from rubric.quality.attacks import ATTACKS
 
 _EDITS = ("threshold", "weights", "anchors", "texts")  # of `align`, whose module takes numpy
 
@@ -132,7 +133,14 @@ def _cases_with_tests(file: Path, judge: Any) -> list[tuple[Case, Any]]:
 @click.argument("file", type=options.PATH)
 @click.argument("candidates", type=options.PATH)
 @options.JUDGE
-@click.option("--attack", "attacks", multiple=True, metavar="NAME", help="Make this attack alone; may be repeated.")
+@click.option(
+    "--attack",
+    "attacks",
+    type=click.Choice([each.name for each in ATTACKS]),
+    multiple=True,
+    metavar="NAME",
+    help="Make this attack alone; may be repeated.",
+)
 @click.option("--most", type=options.Share(), metavar="S", help="Fail if an attack surely moves a larger share.")
 @click.option("--plan", "only_plan", is_flag=True, help="Count calls and cost; send nothing.")
 @options.COLUMN

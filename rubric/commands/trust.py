@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -21,7 +20,6 @@ from rubric.commands.wrong_lines import columns_of
 from rubric.suites import Report
 
 FINE, WORSE = 0, 1
-_OLD = r"(?i)(?<![a-z])(old|before|base|baseline|prev|previous)(?![a-z])"
 
 
 def from_extra(module: str, name: str) -> Any:
@@ -152,12 +150,25 @@ def _either(file: Path, rubrics: Sequence[Path], judge: Any) -> Grades:
             raise problem from None
 
 
+def _check_page(_: click.Context, __: click.Parameter, out: Path | None) -> Path | None:
+    if out is None or out.suffix.lower() in (".html", ".htm"):
+        return out
+    change = {"out": ("--out", str(out.with_suffix(".html")))}
+    raise WrongLineError(f"--out {out}: it is a page, and ends in .html", change)
+
+
 @click.command(cls=Command)
 @click.argument("new", type=PATH, required=False)
 @click.argument("old", type=PATH, required=False)
 @click.option("--labels", nargs=2, type=PATH, metavar="NEW OLD", help="Labels of the new and of the old outputs.")
 @BY
-@click.option("--out", type=PATH, metavar="FILE", help="Write both runs as a page (.html): what broke, and why.")
+@click.option(
+    "--out",
+    type=PATH,
+    metavar="FILE",
+    callback=_check_page,
+    help="Write both runs as a page (.html): what broke, and why.",
+)
 @click.option("--rubric", "rubrics", type=PATH, multiple=True, metavar="FILE", help="For --out: the rubric, or suite.")
 @JUDGE
 @FORMAT
@@ -173,20 +184,13 @@ def compare(new: Path | None, old: Path | None, *, by: str | None, out: Path | N
     2 bad input.
     """
     labels, rubrics = given["labels"], given["rubrics"]
-    if by in ("id", "key"):
-        raise WrongLineError("runs are paired by key, else by place; --by shows groups", {"WITHOUT": ("by",)})
     if new is None:
         new, old = (folder / "results.jsonl" for folder in last_runs(2))
     if old is None:
         raise click.UsageError(f"name two runs, such as rubric compare {new} old.jsonl; or none, for the last two kept")
     new, old = (each / "results.jsonl" if each.is_dir() else each for each in (new, old))
-    if re.search(_OLD, new.stem) and not re.search(_OLD, old.stem):
-        change = {"ARGUMENTS": [str(old), str(new)]}
-        raise WrongLineError(f"the new run comes first, and {new} is called as the old one is", change)
     if out is None and (rubrics or judge is not None):
         raise Refusal("--rubric and --judge are for the page of both runs; name its file with --out page.html")
-    if out is not None and out.suffix.lower() not in (".html", ".htm"):
-        raise Refusal(f"--out {out}: expected a file that ends in .html")
     if by is None and out is not None and not holds_results(new) and not holds_results(old):
         Report.load(new).write(out, against=Report.load(old))
         print_line(f"wrote {out}")

@@ -303,6 +303,8 @@ def _mended_value(
     if share := re.search(r" % write ([\d.]+)$", said):
         return said, {name: (first, share[1])}
     choices, own = [*getattr(param.type, "choices", ())], _options_of(command, click.Context(command))
+    if choices and param.multiple and {*value.split(",")} <= {*choices}:
+        return said, {name: [word for each in value.split(",") for word in (first, each)]}
     if choices and Path(value).exists():
         return said, {name: (), "ARGUMENTS": (*files, value)}
     cure = word_cure("choices", command.name or "", value, {*choices, *own}) if choices else ""

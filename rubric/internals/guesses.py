@@ -318,7 +318,7 @@ def word_cure(part: str, owner: str, word: str, known: Collection[str]) -> str:
     for cure, words in cures_in(part, owner, "every"):
         option = re.search(r"(?:^|such as )(--[\w-]+)", cure)
         fits = option[1] in known if option else cure in known or " " in cure
-        words += [f"{dashes}{each.replace('-', '')}" for each in words if dashes == "--"]
+        words += [f"--{each.replace('-', '')}" for each in words if dashes == each[:2] == "--"]
         if fits and {word, f"{dashes}{term}", *([word.removesuffix("s")] if part == "commands" else [])} & {*words}:
             return f"; did you mean {cure!r}?" if " " not in cure or cure.startswith("--") else f"; {cure}"
     names = {name.lstrip("-").replace("-", "_"): name for name in known}

@@ -176,6 +176,7 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("view results.jsonl", "view results.jsonl --rubric polite.yaml"),
         ("cache ls kept.db", "store stats kept.db"),
         ("store list kept.db", "store stats kept.db"),
+        ("store kept.db --stats", "store stats kept.db"),
         ("grade polite.yaml reply.txt -j offline --junitxml=a.xml", "grade-many polite.yaml reply.txt -j offline --report a.xml"),
         ("grade polite.yaml reply.txt -j offline --json score,verdict", "grade polite.yaml reply.txt -j offline --format json"),
         ("grade-many polite.yaml rows.jsonl -j offline --to_json b.jsonl", "grade-many polite.yaml rows.jsonl -j offline --out b.jsonl"),
@@ -195,6 +196,20 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("compare results.jsonl before.jsonl --by id", "compare results.jsonl before.jsonl"),
         ("schema --kind suites", "schema suite"),
         ("convert polite.yaml --to suite", "convert polite.yaml --to native"),
+        ("grade many polite.yaml rows.jsonl -j offline", "grade-many polite.yaml rows.jsonl -j offline"),
+        ("rubric grade polite.yaml reply.txt -j offline", "grade polite.yaml reply.txt -j offline"),
+        ("polite.yaml reply.txt -j offline", "grade polite.yaml reply.txt -j offline"),
+        ("results.jsonl", "view results.jsonl --rubric polite.yaml"),
+        ("explain polite.yaml reply.txt", "explain polite.yaml"),
+        ("diff polite.yaml..other.yaml", "diff polite.yaml other.yaml"),
+        ("init new5 b", "init new5"),
+        ("init new4 --preset groundness", "init new4 --preset groundedness"),
+        ("compare before results --by id", "compare results.jsonl before.jsonl"),
+        ("compare results.jsonl before.jsonl -o diff.md", "compare results.jsonl before.jsonl --out diff.html --rubric polite.yaml"),
+        ("compare results.jsonl vs before.jsonl", "compare results.jsonl before.jsonl"),
+        ("prefer sides.csv polite.yaml -a old -b new -j offline", "prefer sides.csv polite.yaml --column a=old --column b=new -j offline"),
+        ("probe polite.yaml rows.jsonl -j offline --plan --attack authority,padding", "probe polite.yaml rows.jsonl -j offline --plan --attack authority --attack padding"),
+        ("check polite.yaml rows.jsonl -j offline", "grade-many polite.yaml rows.jsonl -j offline"),
         ("label rows.jsonl polite.yaml", "label rows.jsonl polite.yaml --out rows-labels.csv"),
     ],
 )  # fmt: skip
@@ -226,12 +241,13 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("probe polite.yaml rows.jsonl -j offline --n 3", "is told by tests, such as rubric check rubric.yaml --repeats"),
         ("store clear", "a store is a file, and kept runs are folders below .rubric/runs"),
         ("cache clear kept.db", "did you mean 'store'? no such command 'clear'; a store is a file, and kept runs"),
-        ("store kept.db --stats", "the command comes first: export, stats, verify, such as rubric store stats kept.db"),
         ("probe reply.txt polite.yaml -j offline", "such as rubric probe polite.yaml answers.jsonl -j offline; see"),
         ("prefer pairs.jsonl --zebra x --model offline", "Without --zebra x, write a line such as rubric prefer pairs.jsonl"),
         ("compare --a before.jsonl --b results.jsonl", "such as rubric compare new.jsonl old.jsonl"),
         ("grade polite.yaml reply.txt -j offline --n-samples 3", "such as judge: {model: openai/gpt-5, votes: 3}"),
-        ("store replies.db", "the command comes first: export, stats, verify, such as rubric store stats replies.db"),
+        ("grade -c 'Says thank you' reply.txt -j offline", """such as echo 'criteria: ["Says thank you"]' > rubric.yaml"""),
+        ("grade polite.yaml reply.txt -j", "'-j' requires an argument, such as -j openai/gpt-5; see"),
+        ("store replies.db", "the command comes first, one of export, stats, verify"),
         ("merge results.jsonl before.jsonl --out all.jsonl", "two runs are compared, such as rubric compare new.jsonl old.jsonl"),
         ("show reply.txt", "reply.txt is a text; view shows results, such as rubric view results.jsonl"),
         ("check polite.yaml", "what is wrong without any is told by another command, such as rubric lint polite.yaml"),
@@ -240,14 +256,13 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("threshold results.jsonl labels.csv", "such as rubric thresholds rubric.yaml results.jsonl labels.csv"),
         ("combine results.jsonl", "did you mean 'merge', such as rubric merge results.jsonl --out all.jsonl?"),
         ("grade suite.yaml --rerun", "'--rerun' requires an argument, such as --rerun ungraded; see rubric grade --help"),
-        ("init a b", "init takes [FOLDER]: Write a rubric and a suite"),
         ("generate polite.yaml --outcome thanks", "no draft replaces; name another, such as --out draft.yaml"),
         ("grade polite.yaml reply.txt --judge openai", "no vendor is known by 'openai'. A model's name is vendor/model"),
     ],
 )  # fmt: skip
 def test_an_example_is_printed_where_a_name_is_missing(typed: str, said: str) -> None:
     """It says what is lacking, or which file is of another kind, with a form of the line that was meant."""
-    done = run(*typed.split())
+    done = run(*shlex.split(typed))
     assert done.exit_code == REFUSED
     assert said in " ".join(done.stderr.split())
     assert not lines_of(" ".join(done.stderr.split()))
