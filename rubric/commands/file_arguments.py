@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from rubric import RubricError, load
+from rubric import RubricError
 from rubric.embed import fields, rows_in
 from rubric.engine.sources import holds_many
 from rubric.formats.projects import is_rubric
@@ -35,6 +35,10 @@ _EXAMPLES = {
     "data": "answers.jsonl", "labels": "labels.csv", "others": "labels.csv", "pairs": "pairs.jsonl", "store": "kept.db",
 }  # fmt: skip
 """A name for each argument that is missing, in a line that is an example."""
+
+
+TRIAL = "rubric.trial"
+"""Is in the `meta` of a context whose command does not run: a line is tried that would be printed."""
 
 
 class WrongLineError(click.UsageError):
@@ -177,6 +181,8 @@ def find_near(command: click.Command, files: Sequence[str]) -> dict[str, list[st
         if kind_of(first) and kind_of(second):
             found[file] = [first, second]
             continue
+        if kind_of(file.partition("@")[0]):  # which is told elsewhere
+            continue
         whole, _, part = file.partition(":")
         if part and kind_of(whole) == "*":
             is_suite = Path(whole).suffix in _TREES
@@ -238,11 +244,9 @@ def move_judge(command: click.Command, files: Sequence[str]) -> Change:
 MISSING = "there is no such file"
 
 
-def check_files(context: click.Context, *, is_trial: bool = False) -> None:
+def check_files(context: click.Context) -> None:
     """
     Refuse files of the command in *context* that are not there, in another order, or of another kind than it takes.
-
-    A rubric alone is refused where *is_trial*, since no command will run that reads it and refuses it.
 
     Raises:
         click.UsageError: One is; some have the change that makes the line that was meant.
@@ -250,78 +254,47 @@ def check_files(context: click.Context, *, is_trial: bool = False) -> None:
     command, places = context.command, _places(context.command)
     given = [context.params[each.name or ""] for each in arguments_of(command)]
     files = [str(file) for each in given for file in (each if isinstance(each, tuple) else [each]) if file is not None]
-    if command.name == "init" and (Path(*files).suffix in _TREES or Path(*files).is_file()):
-        raise WrongLineError(f"{files[0]} is a file; name a folder", {"ARGUMENTS": [str(Path(*files).with_suffix(""))]})
-    if command.name == "generate" and len(files) == 1:
-        _check_drafted(files[0], context.params)
     if not files or command.name in _WRITTEN:
         return
     if change := move_judge(command, files):
         raise WrongLineError("a judge is an option", change)
+    own = {option.removeprefix("--"): each.name or "" for each in command.params for option in each.opts}
+    for word in files:
+        name, _, value = word.partition("=")
+        if value and name in own and not Path(word).exists():
+            change = {"ARGUMENTS": [each for each in files if each != word], own[name]: (f"--{name}", value)}
+            raise WrongLineError(f"{word}: an option begins with two dashes", change)
     first, where = (places[1], "last") if places[:1] == ["*"] and len(places) > 1 else (places[0], "first")
     if put_in_order(command, files) != files and Path(files[places.index(first)]).suffix.lower() not in _TREES:
         raise click.UsageError(f"the {first} come{'s' * (first == 'rubric')} {where}")
     if command.name == "grade-many" and pick_alone(files):
         raise click.UsageError("grade grades one candidate, or a suite")
-    if command.name == "grade" and (is_trial or context.params["question"] is not None):
-        check_alone(context)
     for place, file in zip([*places, *places[-1:] * len(files)], files, strict=False):
         _check_file(command, place, file, files)
-    if command.name in ("view", "compare"):
-        _check_shown(context, files)
 
 
-def _check_shown(context: click.Context, files: Sequence[str]) -> None:
-    """Refuse *files* of results that are compared or shown, in *context*, in another order or without their rubric."""
-    given, is_compared = context.params, context.command.name == "compare"
-    if is_compared and given["by"] in ("id", "key"):
-        raise WrongLineError("runs are paired by key, else by place; --by shows groups", {"WITHOUT": ("by",)})
-    if is_compared and len(files) > 1 and _is_old(files[0]) and not _is_old(files[1]):
-        message = f"the new run comes first, and {files[0]} is called as the old one is"
-        raise WrongLineError(message, {"ARGUMENTS": [files[1], files[0]]})
-    if (is_compared and given["out"] is None) or given["rubrics"] or kind_of(files[0]) != "results":
-        return
-    message = f"{files[0]}: results name their rubric by its digest alone; add --rubric FILE, a rubric or a suite"
-    found = _rubric_of(Path(files[0]))
-    raise WrongLineError(message, {} if found is None else {"rubrics": ("--rubric", str(found))})
-
-
-def _is_old(file: str) -> bool:
-    """True if *file* is called as the older of two runs is."""
-    return re.search(r"(?i)(?<![a-z])(old|before|base|baseline|prev|previous)(?![a-z])", Path(file).stem) is not None
-
-
-def _rubric_of(results: Path) -> Path | None:
-    """Return the file of the rubric by which *results* are, if it is beside them, or in this folder."""
-    digest = first_row(results).get("digest")
-    for path in sorted({*results.parent.glob("*.y*ml"), *Path().glob("*.y*ml")}):
-        with suppress(RubricError):
-            if kind_of(str(path)) == "rubric" and load(path).digest == digest:
-                return path
-    return None
-
-
-def check_alone(context: click.Context) -> None:
-    """Refuse a rubric alone for `grade` in *context*, without a target; to tell it from a suite, it is read whole."""
-    (rubric, *others), given = context.params["files"], context.params
-    if others or given["target"] is not None or given["source"] is not None or kind_of(rubric) != "rubric":
-        return
-    if (stream := given["question"]) is not None:
-        message = "--input is the question, and what answers it, the candidate, comes second"
-        raise WrongLineError(message, {"ARGUMENTS": [rubric, stream.name], "question": ()})
-    message = f"{rubric} is a rubric; name a --target that answers, or the file of the candidate: - is piped"
-    raise WrongLineError(message, {"ARGUMENTS": [rubric, "-"]})
+def _check_missing(command: click.Command, place: str, file: str) -> None:
+    """Refuse a *file* that is not there, unless *command* takes it for a text, or reads it itself."""
+    name, _, version = file.partition("@")
+    if version and kind_of(name):
+        cure = (
+            f"an earlier version is a file of its own, such as git show {shlex.quote(f'{version}:{name}')} > old.yaml"
+        )
+        raise click.UsageError(f"{file}: {MISSING}; {cure}")
+    if place == "rubric" and " " in file:
+        text = shlex.quote(f"criteria: [{json.dumps(file, ensure_ascii=False)}]")
+        raise click.UsageError(f"{file!r} is a text, and a rubric is a file, such as echo {text} > rubric.yaml")
+    is_variadic = any(each.nargs < 0 for each in arguments_of(command))
+    if find_near(command, [file]) or not (command.name == "view" or is_variadic):
+        raise WrongLineError(f"{file}: {MISSING}", {})
 
 
 def _check_file(command: click.Command, place: str, file: str, files: Sequence[str]) -> None:
     """Refuse a *file*, one of *files*, that is not what *command* takes at its *place*."""
-    is_variadic = any(each.nargs < 0 for each in arguments_of(command))
-    if not Path(file).exists() and place == "rubric" and " " in file:
-        text = shlex.quote(f"criteria: [{json.dumps(file, ensure_ascii=False)}]")
-        raise click.UsageError(f"{file!r} is a text, and a rubric is a file, such as echo {text} > rubric.yaml")
-    if not Path(file).exists() and file != "-":
-        if find_near(command, [file]) or not (command.name == "view" or is_variadic):
-            raise WrongLineError(f"{file}: {MISSING}", {})
+    if file == "-":
+        return
+    if not Path(file).exists():
+        _check_missing(command, place, file)
     elif command.name == "convert" and Path(file).suffix.lower() in _ROWS and kind_of(file) == "results":
         cure = "a table is made of them in Python: Grades.read_jsonl(path, rubric, judge).to_csv(path)"
         raise click.UsageError(f"{file} holds results; {cure}")
@@ -337,17 +310,6 @@ def _check_file(command: click.Command, place: str, file: str, files: Sequence[s
             change = {"ARGUMENTS": fill_places(command, files), **_SUCH_AS}
             raise WrongLineError(f"{file} holds no results; they come first", change)
         raise click.UsageError(f"{file} holds no results; {cure}")
-
-
-def _check_drafted(file: str, given: Mapping[str, Any]) -> None:
-    """Refuse a *file* to draft for that is no suite: the text of an outcome, or the rubric that is to be written."""
-    is_there, outcome = Path(file).exists(), given.get("outcome")
-    if not (is_there or outcome or Path(file).suffix):
-        raise WrongLineError("what replies should do is an option", {"": (), "outcome": ("--outcome", file)})
-    if outcome and not is_there and not given.get("out"):
-        raise WrongLineError("the file to write is an option", {"": (), "out": ("--out", file)})
-    if outcome and kind_of(file) == "rubric":
-        raise click.UsageError(f"{file} is a rubric, which no draft replaces; name another, such as --out draft.yaml")
 
 
 _ELSEWHERE = {

@@ -13,6 +13,7 @@ from attrs import evolve, fields, frozen
 
 from rubric import Anchor, DefinitionError, ModelError, dump, dumps
 from rubric.commands import options, output
+from rubric.commands.file_arguments import WrongLineError, kind_of
 from rubric.commands.options import A_COUNT, PATH, TEXT
 from rubric.commands.running import describe_plan
 from rubric.embed import Options, counted, run, shorten
@@ -55,7 +56,20 @@ class Generating:
         return self.plan
 
 
-@click.command(cls=output.Command)
+def _check(context: click.Context) -> None:
+    """Refuse a file to draft for that is no suite: the text of an outcome, or the rubric that is to be written."""
+    if len(context.params["files"]) != 1:
+        return
+    (file,), outcome, out = (context.params[name] for name in ("files", "outcome", "out"))
+    if not (Path(file).exists() or outcome or Path(file).suffix):
+        raise WrongLineError("what replies should do is an option", {"": (), "outcome": ("--outcome", file)})
+    if outcome and not Path(file).exists() and not out:
+        raise WrongLineError("the file to write is an option", {"": (), "out": ("--out", file)})
+    if outcome and kind_of(file) == "rubric":
+        raise click.UsageError(f"{file} is a rubric, which no draft replaces; name another, such as --out draft.yaml")
+
+
+@click.command(cls=output.Command, check=_check)
 @click.argument("files", nargs=-1, metavar="[FILE...]", type=click.Path())
 @click.option("--outcome", default="", metavar="TEXT", help="What a good answer does.")
 @click.option("--task", default="", metavar="TEXT", help="What is to be answered.")

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 import attrs
 import click
@@ -23,7 +23,7 @@ from rubric import Candidate, LoadError, Suite, UngradedError, load, load_suite
 from rubric import grade as grade_candidate
 from rubric import plan as plan_calls
 from rubric.commands import options
-from rubric.commands.file_arguments import MISSING, WrongLineError, check_alone
+from rubric.commands.file_arguments import MISSING, TRIAL, WrongLineError
 from rubric.commands.options import refuse_given
 from rubric.commands.output import Command, print_json, print_line, print_markdown, print_result, tell_rate
 from rubric.commands.running import SUITES_ONLY, RunOptions, pick_cases
@@ -84,6 +84,12 @@ class Inputs:
             refuse_given(BESIDE, "is for one candidate; the cases of a suite have their own")
             return False
         of_suites = SUITES_ONLY | {"target", "hosts", "outputs", "servers", "names", "unsupported"}
+        if was_given("min_pass_rate"):
+            change = {
+                "min_pass_rate": (),
+                "threshold": ("--threshold", f"{click.get_current_context().params['min_pass_rate']:g}"),
+            }
+            raise WrongLineError("--min-pass-rate is a share of many; one candidate passes from a threshold", change)
         refuse_given({"verbose"}, "has no use for one candidate, which is printed whole")
         if len(files) == 1 or not holds_many(Path(files[1])):
             if was_given("outs"):
@@ -91,6 +97,14 @@ class Inputs:
             refuse_given(of_suites, "has no use for one candidate")
         refuse_given({*of_suites, "outs"}, "is for suites")
         return True
+
+    def refuse_alone(self, rubric: str) -> NoReturn:
+        """Refuse a *rubric* without a candidate, and without what answers."""
+        if self.question is not None:
+            message = "--input is the question, and what answers it, the candidate, comes second"
+            raise WrongLineError(message, {"ARGUMENTS": [rubric, self.question.name], "question": ()})
+        message = f"{rubric} is a rubric; name a --target that answers, or the file of the candidate: - is piped"
+        raise WrongLineError(message, {"ARGUMENTS": [rubric, "-"]})
 
     def rubric(self, file: str) -> Rubric:
         rubric = load(file, base=self.base)
@@ -192,12 +206,22 @@ class Inputs:
         return AgentTarget(self.target, servers)
 
 
+def _check(context: click.Context) -> None:
+    """Refuse, in a line that is tried, what the command refuses once it has read its first file."""
+    if not context.meta.get(TRIAL) or not Path(context.params["files"][0]).exists():
+        return
+    inputs = Inputs(**{each.name: context.params[each.name] for each in attrs.fields(Inputs)})
+    files = _rubric_first(context.params["files"])
+    if inputs.is_for_candidate(files) and len(files) == 1 and context.command.name == "grade":
+        inputs.refuse_alone(files[0])
+
+
 def _rubric_first(files: Sequence[str]) -> Sequence[str]:
     """Return *files* with the rubric first, where there are a run and the file that it is graded against."""
     return files[::-1] if len(files) == 2 and is_run(files[0]) and not is_run(files[1]) else files  # noqa: PLR2004
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, check=_check)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
 @options.GRADING
 @options.FILTER
@@ -241,7 +265,7 @@ def plan(files: Sequence[str], form: str, columns: Sequence[str], **given: Any) 
         print_markdown("\n\n".join([one._repr_markdown_(), *shown]))
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, check=_check)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
 @options.GRADING
 @options.STORE
@@ -261,7 +285,7 @@ def grade(files: Sequence[str], **given: Any) -> None:
     if inputs.is_for_candidate(files):
         rubric = inputs.rubric(files[0])
         if len(files) == 1:
-            check_alone(click.get_current_context())
+            inputs.refuse_alone(files[0])
         candidate = inputs.candidate(files[1], files[0])
         concurrency = {name: given[name] for name in ("concurrency",) if given[name] is not None}
         try:

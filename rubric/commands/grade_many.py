@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, cast
 
 import click
-from attrs import evolve, frozen
+from attrs import evolve, fields, frozen
 
 from rubric import Candidate, DefinitionError, Grade, Grades, Limits, Rubric, Store, Ungraded, load
 from rubric import grade_many as grade_candidates
@@ -235,7 +235,11 @@ def _check_out(_: click.Context, __: click.Parameter, out: Path | None) -> Path 
     raise WrongLineError(said, {"out": ("--out", str(out.with_suffix(".jsonl")))})
 
 
-@click.command("grade-many", cls=Command)
+def _check(context: click.Context) -> None:
+    Inputs(**{each.name: context.params[each.name] for each in fields(Inputs)}).check(context.params["rubric"])
+
+
+@click.command("grade-many", cls=Command, check=_check)
 @click.argument("rubric", type=options.PATH)
 @click.argument("candidates", nargs=-1, required=True, metavar="CANDIDATES...", type=options.PATH)
 @options.JUDGE
@@ -298,7 +302,6 @@ def grade_many(
     if (by := given["by"]) not in (None, "group", "key", "verdict", "judge"):
         given["columns"] = [*dict.fromkeys([*given["columns"], f"variables={by}"])]
     inputs = Inputs(**given)
-    inputs.check(rubric)
     loaded = load(rubric)
     summary, short, results = inputs.run(rubric, loaded if threshold is None else loaded.passing_at(threshold), judge)
     print_result(summary, form, quiet=inputs.quiet)

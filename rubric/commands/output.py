@@ -158,7 +158,21 @@ class _OneVoice(click.Command):
 
 
 class Command(_OneVoice):
-    """A command whose help has its options in groups."""
+    """
+    A command whose help has its options in groups.
+
+    *check* refuses what was typed, before the command runs and before a line is printed that has it.
+    """
+
+    def __init__(self, *args: Any, check: Callable[[click.Context], None] | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._check = check
+
+    def check(self, ctx: click.Context) -> None:
+        """Refuse what was typed, in *ctx*, if the command would."""
+        check_files(ctx)
+        if self._check is not None:
+            self._check(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the options in groups, those that belong together under one head."""
@@ -173,7 +187,7 @@ class Command(_OneVoice):
 
     def invoke(self, ctx: click.Context) -> Any:
         with _in_one_voice(self):
-            check_files(ctx)
+            self.check(ctx)
             return super().invoke(ctx)
 
 

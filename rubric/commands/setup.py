@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from rubric import dumps, presets
+from rubric.commands.file_arguments import WrongLineError
 from rubric.commands.options import PATH, Name
 from rubric.commands.output import Command, Refusal, print_line
 from rubric.embed import write_text
@@ -21,7 +22,13 @@ STARTERS = ("rubric.yaml", "suite.yaml")
 _REPLY = "Thanks, dear customer: your parcel arrives on Friday. Next step: quote ticket #4471."
 
 
-@click.command(cls=Command)
+def _check(context: click.Context) -> None:
+    folder = context.params["folder"]
+    if folder.suffix in (".yaml", ".yml", ".json") or folder.is_file():
+        raise WrongLineError(f"{folder} is a file; name a folder", {"ARGUMENTS": [str(folder.with_suffix(""))]})
+
+
+@click.command(cls=Command, check=_check)
 @click.argument("folder", type=PATH, default=Path(), required=False)
 @click.option("--preset", type=Name(lambda: presets.NAMES, presets.text_of), help="Start from this ready rubric.")
 def init(folder: Path, preset: str | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -15,7 +16,7 @@ from rubric.commands.file_arguments import WrongLineError, holds_results
 from rubric.commands.kept_runs import last_runs
 from rubric.commands.options import BY, FORMAT, JUDGE, LABEL_COLUMN, PATH, RISK, refuse_folder, refuse_given
 from rubric.commands.output import Command, Refusal, print_json, print_line, print_result
-from rubric.commands.view import results_of
+from rubric.commands.view import check_rubrics, results_of
 from rubric.commands.wrong_lines import columns_of
 from rubric.suites import Report
 
@@ -157,7 +158,24 @@ def _check_page(_: click.Context, __: click.Parameter, out: Path | None) -> Path
     raise WrongLineError(f"--out {out}: it is a page, and ends in .html", change)
 
 
-@click.command(cls=Command)
+def _check(context: click.Context) -> None:
+    """Refuse runs in another order, groups of one, and a page of results without their rubric."""
+    new, old, by = (context.params[name] for name in ("new", "old", "by"))
+    if by in ("id", "key"):
+        raise WrongLineError("runs are paired by key, else by place; --by shows groups", {"WITHOUT": ("by",)})
+    if old is not None and _is_old(new) and not _is_old(old):
+        message = f"the new run comes first, and {new} is called as the old one is"
+        raise WrongLineError(message, {"ARGUMENTS": [str(old), str(new)]})
+    if new is not None and context.params["out"] is not None:
+        check_rubrics(new, context.params["rubrics"])
+
+
+def _is_old(file: Path) -> bool:
+    """True if *file* is called as the older of two runs is."""
+    return re.search(r"(?i)(?<![a-z])(old|before|base|baseline|prev|previous)(?![a-z])", file.stem) is not None
+
+
+@click.command(cls=Command, check=_check)
 @click.argument("new", type=PATH, required=False)
 @click.argument("old", type=PATH, required=False)
 @click.option("--labels", nargs=2, type=PATH, metavar="NEW OLD", help="Labels of the new and of the old outputs.")

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from rubric import DefinitionError, Grades, Rubric, RubricError, load, load_suite
-from rubric.commands.file_arguments import holds_results
+from rubric.commands.file_arguments import WrongLineError, first_row, holds_results, kind_of
 from rubric.commands.kept_runs import folder_of_runs, kept_runs
 from rubric.commands.local_server import NO_BROWSER, PORT, LocalServer, Page
 from rubric.commands.options import JUDGE, PATH
@@ -129,7 +129,25 @@ def _sheet(path: Path, report: Report) -> Sheet:
     return Sheet(path / "labels.csv", Draw.of([row.id for row in report]))
 
 
-@click.command(cls=Command)
+def check_rubrics(file: Path, rubrics: Sequence[Path]) -> None:
+    """Refuse the results in *file* without *rubrics*; one of their digest is looked for beside them, and here."""
+    if rubrics or kind_of(str(file)) != "results":
+        return
+    message = f"{file}: results name their rubric by its digest alone; add --rubric FILE, a rubric or a suite"
+    digest = first_row(file).get("digest")
+    for path in sorted({*file.parent.glob("*.y*ml"), *Path().glob("*.y*ml")}):
+        with suppress(RubricError):
+            if is_rubric(path) and load(path).digest == digest:
+                raise WrongLineError(message, {"rubrics": ("--rubric", str(path))})
+    raise click.UsageError(message)
+
+
+def _check(context: click.Context) -> None:
+    if (file := context.params["results"]) is not None:
+        check_rubrics(file, context.params["rubrics"])
+
+
+@click.command(cls=Command, check=_check)
 @click.argument("results", type=PATH, required=False, metavar="[FILE]")
 @click.option("--rubric", "rubrics", type=PATH, multiple=True, metavar="FILE", help="The rubric, or suite, of results.")
 @JUDGE

@@ -19,9 +19,9 @@ import click
 from rubric import DefinitionError, RubricError
 from rubric.commands.file_arguments import (
     MISSING,
+    TRIAL,
     Change,
     are_enough,
-    check_files,
     fill_places,
     find_command,
     find_near,
@@ -212,7 +212,8 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
         return _with_example(said, left, line)
     try:
         with click.Command.make_context(command, command.name, [*words], group) as made:
-            check_files(made, is_trial=True)
+            made.meta[TRIAL] = True
+            getattr(command, "check", bool)(made)
     except click.MissingParameter as problem:
         named = _fill_places(command, problem.param, files)
         line = f"{group.command_path} {command.name} {shlex.join((*named, *words[len(files) :]))}"
@@ -240,7 +241,7 @@ def _files_in(units: Sequence[Unit]) -> list[str] | None:
 
 def _printed(said: str, command: click.Command, files: list[str], units: list[Unit]) -> tuple[str, list[Unit], str]:
     """Return *said*, *units* and the end of a line for one candidate, whose result is printed, or has a report."""
-    outs = [words[-1].removeprefix("--out=") for name, words in units if name == "outs"]
+    outs = [words[-1].removeprefix("--out=") for name, words in units if name == "outs" and words[-1] != "--out"]
     if command.name != "grade" or [*map(kind_of, files)] != ["rubric", "*"] or len(outs) != 1:
         return said, units, ""
     rest = [unit for unit in units if unit[0] not in ("outs", "form")]

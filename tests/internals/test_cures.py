@@ -46,6 +46,7 @@ from rubric.internals.lazy_names import public_names
 from rubric.trust import Labels, agreement, compare, estimate
 from tests.command_line import commands
 from tests.rows import each_row
+from tests.wrong_lines import problem_in
 
 TABLE: dict[str, dict[str, Any]] = tomllib.loads(
     resources.files("rubric.internals").joinpath("guesses.toml").read_text("utf-8")
@@ -396,6 +397,27 @@ def test_each_command_and_option_that_is_proposed_is_there() -> None:
         cure for cure in TABLE["commands"]["every"] if " " not in cure and cure not in (*commands(), "stats", "verify")
     ]
     assert not [cure for cure in TABLE["options"]["every"] if " " not in cure and cure not in options]
+
+
+SENTENCES = [
+    (owner, cure)
+    for part in ("commands", "options", "choices")
+    for owner, cures in TABLE[part].items()
+    for cure in cures
+]
+
+
+@each_row(("owner", "cure"), SENTENCES)
+def test_what_a_sentence_at_the_command_line_proposes_is_taken(owner: str, cure: str) -> None:
+    """A line by the parser of its command, an option by its owner, and a judge by the reader of suites."""
+    for line in re.findall(r"(?:write|such as) (rubric \w[^;]*)", cure if "--help" not in cure else ""):
+        assert not problem_in(shlex.split(re.sub(r", where .*| > .*", "", line))), line
+    for judge in re.findall(r"such as (judge: .*)", cure):
+        suite = f"suite: s\n{judge}\nrubric: {{criteria: [a]}}\ncases: [{{id: a, output: b}}]"
+        assert package.loads_suite(suite, format="native").judge is not None
+    for name in owner.split():
+        for option in re.findall(r"such as (--[\w-]+)", cure) if name in commands() else ():
+            assert option in {each for one in commands()[name].params for each in one.opts}, option
 
 
 def test_grades_of_one_more_are_grades() -> None:
