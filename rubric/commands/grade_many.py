@@ -245,11 +245,7 @@ def _check(context: click.Context) -> None:
 @options.JUDGE
 @options.THRESHOLD
 @click.option(
-    "--out",
-    type=options.PATH,
-    metavar="FILE",
-    callback=_check_out,
-    help="Write the results here, a line of JSON each.",
+    "--out", type=options.PATH, metavar="FILE", callback=_check_out, help="Write the results here, a line of JSON each."
 )
 @click.option(
     "--report",
@@ -275,12 +271,7 @@ def _check(context: click.Context) -> None:
 @click.option(
     "--concurrency", type=options.A_COUNT, default=CONCURRENCY, metavar="N", help="Keep N requests in flight."
 )
-@click.option(
-    "--shard",
-    callback=_as_shard,
-    metavar="I/N",
-    help="Grade the I-th of N parts of the candidates.",
-)
+@click.option("--shard", callback=_as_shard, metavar="I/N", help="Grade the I-th of N parts of the candidates.")
 @click.option("--limit", type=options.A_COUNT, metavar="N", help="Grade the first N candidates alone.")
 @options.COLUMN
 @options.MIN_PASS_RATE

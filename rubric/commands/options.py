@@ -166,11 +166,12 @@ def calls_of(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"store": given["store"], "budget": budget, "concurrency": given["concurrency"] or CONCURRENCY}
 
 
-COLUMN, LABEL_COLUMN = (
+COLUMN, LABEL_COLUMN, BOTH_COLUMNS = (
     click.option("--column", "columns", multiple=True, metavar="FIELD=COLUMN", help=f"Read a field {about}.")
     for about in (
         "from this column, such as output=answer; question= skips that column; variables=topic keeps it",
         "of the labels from this column, such as value=verdict",
+        "of the labels or the candidates from this column, such as value=verdict, output=answer",
     )
 )
 FILTER = click.option(
@@ -227,12 +228,7 @@ MIN_PASS_RATE = click.option("--min-pass-rate", type=Share(), metavar="R", help=
 RUNNING = options(
     click.option("--reporter", type=Name(reporter_names, reporter), help="Write a suite's report in this form."),
     click.option(
-        "--out",
-        "outs",
-        type=PATH,
-        multiple=True,
-        metavar="FILE",
-        help="Write the report here, by its ending; repeatable.",
+        "--out", "outs", type=PATH, multiple=True, metavar="FILE", help="Write it here, by ending; repeatable."
     ),
     MAX_COST,
     PRICE,

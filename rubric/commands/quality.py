@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 from attrs import evolve
 
-from rubric import Case, Grade, Grades, LoadError, Ungraded, dump, influence, load, load_suite
+from rubric import Case, DefinitionError, Grade, Grades, LoadError, Ungraded, dump, influence, load, load_suite
 from rubric import check as run_tests
 from rubric import lint as lint_file
 from rubric.commands import options, output
+from rubric.commands.file_arguments import first_row
 from rubric.commands.files import rubric_files
 from rubric.commands.output import Command, Refusal
 from rubric.commands.trust import from_extra
-from rubric.commands.wrong_lines import columns_of
+from rubric.commands.wrong_lines import columns_of, in_options
 from rubric.embed import cell, source_of
 from rubric.formats.projects import is_rubric
 from rubric.quality import Influences, Remarks
@@ -177,7 +178,7 @@ def probe(file: Path, candidates: Path, *, judge: Any, only_plan: bool, columns:
 @click.option("--risk", type=click.FloatRange(1e-6, 0.5), default=0.05, metavar="R", help="The rate of false gains.")
 @click.option("--writer", metavar="MODEL", help="Write texts by this model.")
 @click.option("--candidates", type=options.PATH, metavar="CANDIDATES", help="What RESULTS are of, to grade it anew.")
-@options.COLUMN
+@options.BOTH_COLUMNS
 @options.JUDGE
 @options.PAYING
 @click.option("--write", is_flag=True, help="Write the accepted edits into FILE; its comments stay.")
@@ -187,9 +188,9 @@ def align(file: Path, results: Path, labels: Path, *, edits: Any, candidates: Pa
     Fit a rubric to labels of people.
 
     FILE is the rubric, RESULTS is what `grade-many --out` wrote under it, and LABELS is a CSV or JSON lines with key or
-    index, and value: verdicts or scores of people. Without --edit, threshold and weights are tried, which calls
-    nothing. `--edit anchors` shows the judge labelled candidates, `--edit texts` has a writer write; both
-    grade the candidates anew.
+    index, and value: verdicts or scores of people. A --column is of LABELS or of CANDIDATES, as its field is; one of a
+    key is of each of them that has it. Without --edit, threshold and weights are tried, which calls nothing. `--edit
+    anchors` shows the judge labelled candidates, `--edit texts` has a writer write; both grade the candidates anew.
 
     Exit codes: 0 measured, 2 bad input.
     """
@@ -197,22 +198,41 @@ def align(file: Path, results: Path, labels: Path, *, edits: Any, candidates: Pa
         why = f"--edit {min(called)} grades the candidates anew, and RESULTS has none"
         raise click.UsageError(f"{why}; name their file: --candidates FILE")
     if candidates is None:
-        options.refuse_given({"columns", "prices"}, "is for --candidates FILE")
+        options.refuse_given({"prices"}, "is for --candidates FILE")
     rubric = load(file)
     grades = Grades.read_jsonl(results, rubric, given["judge"])
-    if candidates is not None:
-        grades = _with_candidates(grades, candidates, given["columns"])
+    columns, others = _columns_of_each(columns_of(given["columns"]), labels, candidates)
+    try:
+        grades = grades if candidates is None else _with_candidates(grades, candidates, others)
+        people = from_extra("rubric.trust", "Labels").read(labels, columns=columns)
+    except DefinitionError as problem:
+        if candidates is None:
+            raise
+        raise Refusal(in_options(problem)) from problem  # a line with the columns of one file would lose the other's
     calls = {"writer": given["writer"], "risk": given["risk"], **options.calls_of(given)}
     tried = edits or ("threshold", "weights")
-    found = from_extra("rubric.quality", "align")(rubric, grades, labels, tried, **calls)
+    found = from_extra("rubric.quality", "align")(rubric, grades, people, tried, **calls)
     output.print_result(found, given["form"])
     if given["write"] and found.accepted:
         dump(found.rubric, file)
 
 
-def _with_candidates(grades: Grades, path: Path, columns: Sequence[str]) -> Grades:
+_OF_LABELS = {"index", "value", "criterion", "rater", "weight", "judge_seen", "reason"}
+"""The fields of labels that no candidate has."""
+
+
+def _columns_of_each(named: Mapping[str, Any], labels: Path, candidates: Path | None) -> list[dict[str, Any]]:
+    """Return the columns *named* of the labels, and those of the candidates; `key` is of each file that has it."""
+    keyed = [file for file in (labels, candidates) if file and named.get("key") in first_row(file)] or [labels]
+    return [
+        {name: column for name, column in named.items() if (file in keyed if name == "key" else name in own)}
+        for file, own in ((labels, _OF_LABELS if candidates else named), (candidates, {*named} - _OF_LABELS))
+    ]
+
+
+def _with_candidates(grades: Grades, path: Path, columns: Mapping[str, Any]) -> Grades:
     """Return *grades* with the candidates that the file at *path* holds, by their places."""
-    held, _ = source_of(path, columns_of(columns)).read_all()
+    held, _ = source_of(path, columns).read_all()
     out: list[Grade | Ungraded] = []
     for place, result in enumerate(grades):
         at = place if result.index is None else result.index
@@ -220,6 +240,7 @@ def _with_candidates(grades: Grades, path: Path, columns: Sequence[str]) -> Grad
             raise Refusal(f"{path} has no candidate {at}, which the results are of")
         candidate = held.get(at)
         if candidate is not None and result.key and candidate.key != result.key:
-            raise Refusal(f"{path}: candidate {at} has the key {candidate.key!r}, the result {result.key!r}")
+            cure = "" if candidate.key else "; name the column of keys, such as --column key=id"
+            raise Refusal(f"{path}: candidate {at} has the key {candidate.key!r}, the result {result.key!r}{cure}")
         out.append(evolve(result, candidate=candidate))
     return Grades(out)

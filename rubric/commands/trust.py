@@ -63,18 +63,15 @@ def agree(results: Path, others: Path | None, *, out: Path | None, against: Any,
     judges: Any = results
     if others is None and results.is_file() and not (results.suffix == ".jsonl" and holds_results(results)):
         judges = _labels(results, given["columns"])
-    with_seen, said = given["with_seen"], None
+    with_seen = given["with_seen"]
+    said: Any = None
     are_labels = others is not None and not (others.is_file() and holds_results(others))
     if with_seen and not are_labels:
         raise click.UsageError("--with-seen is for labels; name their file after the results")
-    if others is not None and are_labels:
-        said = _labels(others, given["columns"])
-        said = said.with_seen if with_seen else said
-    elif others is not None:
-        from rubric.trust.ratings import as_judged  # noqa: PLC0415 - as above
-
-        said = as_judged(others)
-    found = from_extra("rubric.trust", "agreement")(judges, said)
+    if others is not None:
+        read = from_extra("rubric.trust.ratings", "as_judged")
+        said = _labels(others, given["columns"]) if are_labels else read(others)
+    found = from_extra("rubric.trust", "agreement")(judges, said.with_seen if with_seen else said)
     found = found.detailed if given["every"] else found
     drift = None if against is None else found.against(against, risk=given["risk"])
     if form == "json" and drift is not None:
@@ -116,12 +113,7 @@ def estimate(results: Path, labels: Path, *, least: float | None, columns: Any, 
 @click.argument("results", type=PATH)
 @click.argument("labels", type=PATH)
 @click.option(
-    "--for",
-    "aim",
-    type=click.Choice(AIMS),
-    metavar="AIM",
-    default="agreement",
-    help="As for thresholds(...).best: balanced, cost, TPR, ...",
+    "--for", "aim", type=click.Choice(AIMS), metavar="AIM", default=AIMS[0], help="By agreement, cost, TPR, ..."
 )
 @click.option("--at", type=float, metavar="V", help="The cost of a false pass in false fails, or the rate.")
 @LABEL_COLUMN

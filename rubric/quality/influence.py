@@ -84,12 +84,7 @@ class Influences(Presented, Listed[Influence]):
         """What each criterion can do to the verdict."""
         head = ("criterion", "decides (share)", "weight", "can matter")
         rows: list[tuple[object, ...]] = [
-            (
-                shorten(one.id, 32),
-                f"{one.share:.1%}",
-                f"{one.weight:.1%}",
-                "yes" if one.decides else "no",
-            )
+            (shorten(one.id, 32), f"{one.share:.1%}", f"{one.weight:.1%}", "yes" if one.decides else "no")
             for one in self
         ]
         return [("", head, rows)]

@@ -9,6 +9,7 @@ writer changes nothing but the texts of the criteria that it names.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -68,26 +69,36 @@ class Rewrite:
 
 def with_anchors(rubric: Rubric, examples: Sequence[Example]) -> Rewrite:
     """Return *rubric* with misjudged *examples* as anchors."""
-    changed, names = rubric, []
+    changed, names, left = rubric, [], defaultdict[str, set[int]](set)
     tests = {" ".join(test.candidate.output.split()).casefold() for test in rubric.tests}
     for criterion in rubric.criteria:
-        if _is_asked(criterion) and (found := _anchors(criterion, examples, tests)):
+        if _is_asked(criterion) and (found := _anchors(criterion, examples, tests, left)):
             changed = changed.revising(criterion.id, anchors=(*criterion.anchors, *found))
             names.append(f"{len(found)} anchor{'s' if len(found) > 1 else ''} for {criterion.id}")
-    why = "" if names else "no labelled candidate that was misjudged can be one"
+    told = ", ".join(f"{len(places)} {why}" for why, places in left.items()) or "no model judges a criterion"
+    why = "" if names else f"no labelled candidate that was misjudged can be one: {told}"
     return Rewrite(changed, ", ".join(names), why=why)
 
 
-def _anchors(criterion: Criterion, examples: Sequence[Example], tests: set[str]) -> list[Anchor]:
-    """Return a good and a bad example for *criterion*, those with the largest error, if there is any error."""
+def _anchors(
+    criterion: Criterion, examples: Sequence[Example], tests: set[str], left: Mapping[str, set[int]]
+) -> list[Anchor]:
+    """Return a good and a bad example, those with the largest error, if any; note in *left* why others are none."""
     taken = {anchor.response for anchor in criterion.anchors}
     best: dict[bool, tuple[float, int, int]] = {}
     for place, example in enumerate(examples):
         finding, output = example.result[criterion.id], example.output
         target = example.said.get(criterion.id)
-        if target is None or not isinstance(finding, Scored) or output in taken:
-            continue
-        if not 0 < len(output.strip()) <= _LONGEST_ANCHOR or " ".join(output.split()).casefold() in tests:
+        lacks = {
+            "without a label of a criterion": target is None,
+            "without a score of a criterion": not isinstance(finding, Scored),
+            "already an anchor or a test": output in taken or " ".join(output.split()).casefold() in tests,
+            f"empty, or longer than {_LONGEST_ANCHOR:,} characters": not 0 < len(output.strip()) <= _LONGEST_ANCHOR,
+        }
+        lack = next((why for why, holds in lacks.items() if holds), "")
+        if example.error > _SAME:
+            left[lack or "judged as people say on each criterion"].add(place)
+        if lack or target is None or not isinstance(finding, Scored):
             continue
         rank = (-abs(finding.score - target), len(output), place)
         best[target >= _EVEN] = min(best.get(target >= _EVEN, rank), rank)

@@ -20,7 +20,7 @@ from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
 from rubric import DefinitionError, Grade, Grades, Rubric, Ungraded
-from rubric.embed import TOLERANCE, Listed, NoTruth, Presented, Statistic, Table, fields, guided, percent
+from rubric.embed import TOLERANCE, Listed, NoTruth, Presented, Statistic, Table, Wording, fields, guided, percent
 from rubric.suites.report import Report
 from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.coefficients import share, widen, without_intervals
@@ -150,8 +150,8 @@ class Thresholds(Presented, Listed[Point]):
             if at is not None:
                 raise DefinitionError("at", f"{aim!r} takes no number; leave it out")
         elif at is None:
-            what = "5 for a false pass that costs as five false fails" if aim == "cost" else "0.95 for a rate"
-            raise DefinitionError("at", f"best({aim!r}) takes a number, such as {what}: best({aim!r}, ...)")
+            what = "what a false pass costs in false fails" if aim == "cost" else "a rate in 0..1"
+            raise DefinitionError("aim", Wording(f"{aim!r} takes {what}, such as ", at=5 if aim == "cost" else 0.95))
         else:
             fields.check_number("at", at, 0, 1 if aim != "cost" else 1e9, above=aim == "cost")
         return evolve(self._sample.choice(aim, at or 0.0), notes=self.notes)

@@ -27,9 +27,11 @@ from rubric.trust.labels import Label, Labels, Value
 Kind = Literal["verdict", "number", "option"]
 _Result = Grade | Ungraded | Record
 
-_YES = {"yes", "true", "y", "1", "1.0", "pass", "passed", "met", "satisfied"}
-_NO = {"no", "false", "n", "0", "0.0", "fail", "failed", "unmet", "not met", "unsatisfied", "borderline"}
-_OUTCOMES = {"pass", "passed", "met", "satisfied", "fail", "failed", "unmet", "not met", "unsatisfied", "borderline"}
+_OUTCOME = dict.fromkeys(("pass", "passed", "met", "satisfied", "good", "accepted"), True)
+_OUTCOME |= dict.fromkeys(("fail", "failed", "unmet", "not met", "unsatisfied", "bad", "rejected", "borderline"), False)
+_SAID = _OUTCOME | dict.fromkeys(("yes", "true", "y", "1", "1.0"), True)
+_SAID |= dict.fromkeys(("no", "false", "n", "0", "0.0"), False)
+VERDICTS = "pass or fail, yes or no, true or false, 1 or 0, good or bad, met or unmet, accepted or rejected"
 _HALF = 0.5
 
 
@@ -83,16 +85,17 @@ class Scale:
         if found is None:
             is_percent = self.kind == "number" and self.high == 1 and number is not None and 1 < number <= 100
             cure = f"; {number:g} of 100 is {(number or 0) / 100:g}" if is_percent else ""
-            other = ", or in all labels of the whole pass or fail" if self.is_whole and number is None else ""
-            raise DefinitionError(place, f"expected {self}{other}, got {shorten(repr(value))}{cure}")
+            shown, other = shorten(repr(value)), ""
+            if number is None and (self.is_whole or self.kind == "verdict"):
+                other = f"{', or in all labels of the whole a verdict' * self.is_whole} ({VERDICTS})"
+                cure = f"; call it pass or fail, in Python Labels.from_pandas(frame.replace({{{shown}: 'pass'}}))"
+            raise DefinitionError(place, f"expected {self}{other}, got {shown}{cure}")
         return found
 
     def verdict(self, value: Value) -> float | None:
         """Return 1 for a yes and 0 for a no; None for anything else."""
-        said = str(value).strip().casefold()
-        if said not in _YES and said not in _NO:
-            return None
-        return float((said in _YES) != (self.is_inverted and said in _OUTCOMES))
+        found = _SAID.get(said := str(value).strip().casefold())
+        return None if found is None else float(found != (self.is_inverted and said in _OUTCOME))
 
     def __str__(self) -> str:
         if self.kind == "number":
@@ -477,12 +480,13 @@ def _column(given: Judged, criterion: str, values: Sequence[Value], place: str) 
             cure = "raters are named by Labels.by_rater({key: {rater: value}})"
             raise DefinitionError(place, f"{why} (there are: {names}); {cure}")
         return criterion, *given.columns[criterion]
-    if all(VERDICT.verdict(value) is not None for value in values):
-        return "", *given.columns[""]
     single = [name for name in given.columns if name]
     name, (scale, said) = "", (UNIT, given.scores)
     if len(single) == 1 and given.columns[single[0]][0].kind != "verdict":
         name, (scale, said) = single[0], given.columns[single[0]]
+    are_options = {str(value).strip().casefold() for value in values} <= {*map(str.casefold, scale.options)}
+    if not are_options and all(VERDICT.verdict(value) is not None for value in values):
+        return "", *given.columns[""]
     return name, evolve(scale, is_whole=True), said
 
 

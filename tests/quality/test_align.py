@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -250,3 +251,46 @@ def test_the_command_reads_what_grade_many_wrote(tmp_path: Path) -> None:
     done = run("align", str(rubric), str(out), str(labels), "--write")
     assert done.exit_code == 0, done.output
     assert rubric.read_text().startswith("threshold: 0.5  # ours")
+
+
+def graded_files(folder: Path, labels: str) -> list[str]:
+    """Return the files of a rubric of two criteria, results and *labels*; of every third candidate it is too strict."""
+    rubric, candidates, results = (folder / name for name in ("r.yaml", "c.jsonl", "o.jsonl"))
+    rubric.write_text("rubric: r\ncriteria: [Says thanks, {text: Names a day, weight: 3}]\n")
+    rows = [{"id": f"k{n}", "answer": "Thanks a day" if n % 2 else "Hm"} for n in range(40)]
+    candidates.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    said = ["good" if n % 2 or not n % 3 else "bad" for n in range(40)]
+    (folder / "l.csv").write_text(f"{labels}\n" + "".join(f"k{n},{word}\n" for n, word in enumerate(said)))
+    columns = ("--column", "output=answer", "--column", "key=id")
+    assert (
+        run("grade-many", str(rubric), str(candidates), "-j", "offline", "--out", str(results), *columns).exit_code == 0
+    )
+    return [str(rubric), str(results), str(folder / "l.csv")]
+
+
+@pytest.mark.parametrize(("labels", "columns"), [("id,verdict", "key=id value=verdict"), ("key,value", "")])
+def test_the_columns_of_labels_are_named_by_an_option(tmp_path: Path, labels: str, columns: str) -> None:
+    """The line that the message ends with is taken; words such as good and bad are verdicts."""
+    files = graded_files(tmp_path, labels)
+    typed = [word for each in columns.split() for word in ("--column", each)]
+    if typed:
+        said = run("align", *files).stderr
+        assert said.rstrip().endswith(f"write rubric align {shlex.join([*files, *typed])}")
+    assert "which agrees with" in run("align", *files, *typed).stdout
+    assert "output: is not a field of a label" in run("align", *files, *typed, "--column", "output=answer").stderr
+
+
+@pytest.mark.parametrize(
+    ("labels", "columns"),
+    [("id,verdict", "output=answer key=id value=verdict"), ("key,value", "output=answer key=id")],
+)
+def test_the_columns_of_labels_and_of_candidates_are_told_apart(tmp_path: Path, labels: str, columns: str) -> None:
+    """A field belongs to one of the two files, and a key to each that has its column; no line loses a column."""
+    files = graded_files(tmp_path, labels)
+    typed = [word for each in columns.split() for word in ("--column", each)]
+    more = [*files, "--edit", "anchors", "--candidates", str(tmp_path / "c.jsonl"), "-j", "offline", *typed]
+    out = " ".join(run("align", *more).stdout.split())
+    assert "anchors: no labelled candidate that was misjudged can be one: 7 without a label of a criterion." in out
+    lost = run("align", *more[: more.index("key=id") - 1]).stderr
+    assert "--column key=id" in lost
+    assert "write rubric" not in lost

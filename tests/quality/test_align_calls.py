@@ -11,12 +11,14 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from rubric import Budget, Candidate, DefinitionError, Grades, Judge, Levels, Rubric, YesNo, dump, grade_many, load
 from rubric.commands.quality import _EDITS
 from rubric.driving import Ask
 from rubric.quality import align
 from rubric.quality.alignment import Kind
+from rubric.quality.rewriting import Example, with_anchors
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.trust import Label, Labels
 from rubric.trust.inference import folds_of
@@ -90,6 +92,20 @@ def test_anchors_that_help_are_accepted() -> None:
     assert [proposal.fold for proposal in edit.proposals] == [None, 0, 1, 2, 3, 4]
     assert sum(proposal.usage.calls for proposal in edit.proposals) == 120
     assert "; 120 calls." in found.sentence
+
+
+def test_why_no_misjudged_candidate_is_an_anchor_is_told_by_reason() -> None:
+    """A test of the rubric would be graded beside itself, and what is long would stand in each prompt."""
+    rubric = RUBRIC.tested_by("Reply 2. It is long, without a source.", passes=False)
+    results = [result for result in World().graded() if result.passed is not LABELS[result.key]]
+    long = evolve(results[1], candidate=Candidate("word " * 1_000, key=results[1].key))
+    said: list[dict[str, float]] = [{"supported": 0.0}, {"supported": 0.0}, {}, {"supported": 1.0}]
+    given = zip([results[0], long, *results[2:4]], said, strict=True)
+    found = with_anchors(rubric, [Example(one, float(LABELS[one.key]), own, is_verdict=True) for one, own in given])
+    assert found.why == (
+        "no labelled candidate that was misjudged can be one: 1 already an anchor or a test, 1 empty, or longer than "
+        "4,000 characters, 1 without a label of a criterion, 1 judged as people say on each criterion"
+    )
 
 
 def test_anchors_never_come_from_the_fold_that_is_graded() -> None:

@@ -137,7 +137,8 @@ def test_cross_fitted_figures_hold_in_simulation() -> None:
         (lambda g, t: thresholds(g, Labels({k: {"good": 0.5} for k in range(40)})), "expected verdicts on the whole"),
         (lambda g, t: thresholds(g, Labels(dict.fromkeys(range(40), True))), "some passed and some failed"),
         (lambda g, t: thresholds(g, Labels({k: k > 3 for k in range(9)})), "20 graded candidates .* got 9, 5 of them"),
-        (lambda g, t: t.best("TPR"), r"best\('TPR'\) takes a number, such as 0.95 for a rate"),
+        (lambda g, t: t.best("TPR"), r"aim: 'TPR' takes a rate in 0..1, such as at=0.95$"),
+        (lambda g, t: t.best("cost"), "aim: 'cost' takes what a false pass costs in false fails, such as at=5$"),
         (lambda g, t: t.best("agreement", 0.5), "takes no number"),
         (lambda g, t: t.best("pass rate", 5), "at: expected a finite number from 0 to 1"),
         (

@@ -25,7 +25,7 @@ from rubric.suites.suite import Suite
 from rubric.testing import ScriptedModel
 from rubric.trust import Calibration, Label, Labels, agreement, calibrate, compare, estimate, trusted
 from rubric.trust.estimates import estimate_of
-from rubric.trust.ratings import Scale, as_judged
+from rubric.trust.ratings import VERDICTS, Scale, as_judged
 from tests.examples import examples
 from tests.recorded import grades, jury
 from tests.rows import each_row
@@ -939,15 +939,32 @@ def test_a_file_of_labels_with_other_columns_is_told_the_option(tmp_path: Path) 
         (Labels({0: 80, 1: 20}), "expected a number in 0..1, got 80; 80 of 100 is 0.8"),
         (Labels({0: -1, 1: 0}), "expected a number in 0..1, got -1$"),
         (
-            Labels({0: "good", 1: "bad"}),
-            "expected a number in 0..1, or in all labels of the whole pass or fail, got 'good'$",
+            Labels({0: "good", 1: "so-so"}),
+            (
+                r"or in all labels of the whole a verdict \(pass or fail, yes or no, .*, good or bad, .*\), got 'good'; "
+                r"call it pass or fail, in Python Labels.from_pandas\(frame.replace\(\{'good': 'pass'\}\)\)$"
+            ),
         ),
     ],
 )
 def test_a_label_in_per_cent_is_told_its_share(labels: Labels, message: str) -> None:
-    """80 on a scale from 0 to 1 is answered with 0.8."""
+    """80 on a scale from 0 to 1 is answered with 0.8, and a word beside numbers or other words with those taken."""
     with pytest.raises(DefinitionError, match=message):
         agreement(grade_many(["x", "y"], Rubric("s").scores("x y"), "offline").collect(), labels)
+
+
+def test_words_for_a_verdict_are_labels_of_the_whole_unless_they_are_options() -> None:
+    """Each word that the message lists is read; where the one criterion has options of these names, it has the labels."""
+    pairs = [pair.split(" or ") for pair in VERDICTS.split(", ")]
+    graded = grade_many(["x", "y"], Rubric("s").scores("x y"), "offline").collect()
+    for yes, no in pairs:
+        assert agreement(graded, Labels({0: yes, 1: no})).criteria[0].kind == "verdict"
+    made = pd.DataFrame({"key": [0, 1], "value": ["meh", "pass"]})
+    mapped = Labels.from_pandas(made.replace({"meh": "fail"}))
+    assert agreement(graded, evolve(mapped, by="index")).criteria[0].kind == "verdict"
+    chosen = Rubric("s").chooses("Which?", {"bad": 0, "good": 1}, id="which")
+    options = grade_many(["x", "y"], chosen, judge_function(lambda *_: "good")).collect()
+    assert agreement(options, Labels({0: "good", 1: "bad"})).criteria[0].kind == "option"
 
 
 def test_labels_by_rater_that_are_turned_round_are_told_the_right_way() -> None:
