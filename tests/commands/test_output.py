@@ -14,7 +14,7 @@ import click
 import pytest
 from rich.console import Console
 
-from rubric import DefinitionError, Rubric, evaluate
+from rubric import DefinitionError, Rubric, evaluate, grade_many, load
 from rubric.__main__ import run as run_program
 from rubric.commands import output
 from rubric.embed import Wording
@@ -35,6 +35,7 @@ FILES = {
     "env.yaml": f"prompts: ['{{{{ env.HOME }}}}']\nproviders: [echo]\ndefaultTest: {{{CONTAINS}}}\n",
     "inner/out.yaml": f"prompts: [a]\nproviders: [echo]\ntests: [{{vars: {{x: file://../reply.txt}}, {CONTAINS}}}]\n",
     "open.yaml": "suite: open\nrubric: {criteria: [Says thank you]}\ncases:\n  - {id: a, input: Hi}\n",
+    "people.csv": "index,value\n" + "".join(f"{n},{('pass', 'fail')[n % 2]}\n" for n in range(24)),
     "replies.jsonl": '{"id": "a", "output": "Thank you."}\n',
 }
 
@@ -80,6 +81,12 @@ TOLD = [
     ("format", "validate hello.yaml", "--from", "validate hello.yaml --from promptfoo"),
     ("format", "validate two.yaml", "--from promptfoo or --from agentv-2", "validate two.yaml --from promptfoo"),
     ("environ", "validate env.yaml", "--env HOME", "validate env.yaml --env HOME"),
+    (
+        "at",
+        "thresholds polite.yaml graded.jsonl people.csv --for TPR",
+        "--at 0.95",
+        "thresholds polite.yaml graded.jsonl people.csv --for TPR --at 0.95",
+    ),
     ("base", "validate inner/out.yaml", "--base FOLDER", "validate inner/out.yaml --base ."),
 ]
 
@@ -91,6 +98,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
+    graded = grade_many(["Thank you.", "No."] * 12, load(tmp_path / "polite.yaml"), "offline", progress=False)
+    graded.collect().to_jsonl(tmp_path / "graded.jsonl")
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
