@@ -20,13 +20,13 @@ from attrs import evolve, fields, frozen
 from rubric import Candidate, DefinitionError, Grade, Grades, Limits, Rubric, Store, Ungraded, load
 from rubric import grade_many as grade_candidates
 from rubric import plan as plan_calls
-from rubric.commands import options
+from rubric.commands import options, output
 from rubric.commands.file_arguments import WrongLineError
 from rubric.commands.kept_runs import Keeper, candidate_digest, last_runs
 from rubric.commands.options import refuse_given
 from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result, tell_rate
 from rubric.commands.running import describe_plan, print_groups
-from rubric.commands.wrong_lines import columns_of
+from rubric.commands.wrong_lines import columns_of, in_options
 from rubric.embed import CONCURRENCY, JudgeLike, RowBuilder, counted, shorten, source_of
 from rubric.engine import Shard, merge_results
 from rubric.results import Counts, Summary
@@ -36,7 +36,7 @@ from rubric.suites.reporters.registry import reporter_for
 GRADED, BELOW = 0, 1
 
 _PLANNED = 20
-"""Candidates from which the head projects."""
+"""Candidates from which the head projects, and results after which it is told that none of them is a grade."""
 
 _ID = re.compile(r"(?i)(.*[_ .-])?(u?id|uuid)")
 """The name of a column that has keys, where none is named."""
@@ -136,8 +136,7 @@ class Inputs:
                 for result in merge_sorted(done, stream, key=lambda result: result.index or 0):
                     if file is not None:
                         file.write(line_of(result))
-                    counts.add(result)
-                    _note(short, result, builder)
+                    self._note(result, counts, short, builder)
                     if keeper.folder is not None:
                         keeper.add(builder.of(result))
                     if self.report is not None or self.by is not None:
@@ -145,11 +144,7 @@ class Inputs:
                 if file is not None:  # only a run that comes here has written all results
                     file.write(stream.end_mark.encode())
         except KeyboardInterrupt:
-            cure = "the next run begins anew: only --store FILE keeps what has been paid for"
-            if self.store is not None:
-                anew = ", and --max-cost counts anew" if self.max_cost is not None else ""
-                cure = f"run the same command again to go on: what {self.store} has is not paid for again{anew}"
-            print_line(f"interrupted: {len(counts):,} candidates were finished; {cure}", problem=True)
+            self._tell_stopped(counts)
             keeper.end()
             raise SystemExit(INTERRUPTED) from None
         keeper.end()
@@ -160,13 +155,31 @@ class Inputs:
         head = "not passed:" if keeper.folder is None else "not passed; `rubric view` shows all:"
         return summary, "\n".join([head, *short, *others]) if short else "", Grades(kept)
 
+    def _note(self, result: Grade | Ungraded, counts: Counts, short: list[str], rows: RowBuilder) -> None:
+        """Count *result*; note why it does not pass if few do not, and say so if calls gave no grade so far."""
+        counts.add(result)
+        if not result.passed and len(short) < _NAMED:
+            short.append(f"  {shorten(result.key or f'#{result.index}', 80)}: {shorten(rows.of(result).reason, 200)}")
+        if len(counts) == _PLANNED and (now := counts.summary()).ungraded == _PLANNED and now.usage.calls:
+            print_line(f"{self.called}: none of {_PLANNED} results is a grade: {next(iter(now.reasons))}", problem=True)
+
+    def _tell_stopped(self, counts: Counts) -> None:
+        """Print what was graded before Ctrl-C, and what the next run does."""
+        summary, cure = counts.summary(), "the next run begins anew: only --store FILE keeps what has been paid for"
+        if self.store is not None:
+            cure = f"run the same command again to go on: what {self.store} has is not paid for again"
+            cure += ", but the ungraded are asked again" * bool(summary.ungraded)
+            cure += ", and --max-cost counts anew" * (self.max_cost is not None)
+        if summary.results and not self.quiet:
+            output.print_markdown(summary._repr_markdown_(), problem=True)
+        print_line(f"interrupted: {len(counts):,} candidates were finished; {cure}", problem=True)
+
     def _write_report(self, file: Path, name: str, results: Sequence[Grade | Ungraded], duration: float) -> None:
         """Write *results* in the form that the ending of *file* selects: the page of many, or a reporter of suites."""
         if file.suffix.lower() in _PAGES:
             Grades(results).report(file)
         else:
-            rows = RowBuilder()
-            Report(name, tuple(rows.of(result) for result in results), duration=duration).write(file)
+            Report(name, tuple(map(RowBuilder().of, results)), duration=duration).write(file)
         print_line(f"report: {file}", problem=True)
 
     def _to_ask(
@@ -185,18 +198,17 @@ class Inputs:
             digests = {each["index"]: each.get("candidate") for each in map(json.loads, lines)}
         for result in Grades.read_jsonl(last, rubric, judge):
             n = result.index or 0
-            candidate = None
-            with suppress(DefinitionError):  # a row that cannot be read is ungraded again
+            try:
                 candidate = places[n].candidate if n < len(places) else Candidate("")
-            if candidate is None:
+            except DefinitionError:  # a row that cannot be read is ungraded again
                 continue
             status = "ungraded" if result.score is None else "passed" if result.passed else "failed"
             is_there = n < len(places) and (candidate.key or f"#{n}") == result.key
             is_other = status != self.rerun and digests[n] != candidate_digest(candidate)  # one that is asked again may
             if is_other or not is_there:
                 what = "has changed" if is_there else "is not in its place"
-                cure = "run the file without --rerun"
-                raise Refusal(f"{self.called}: candidate {n} of the last run, {result.key!r}, {what}; {cure}")
+                said = f"candidate {n} of the last run, {result.key!r}, {what}; run the file without --rerun"
+                raise Refusal(f"{self.called}: {said}")
             if status != self.rerun:
                 done[n] = evolve(result, candidate=candidate, key=candidate.key)
         if len(done) == len(places):
@@ -206,22 +218,25 @@ class Inputs:
     def _head(self, rubric: Rubric, judge: JudgeLike | None, columns: dict[str, str | Sequence[str] | None]) -> str:
         """Return a line that says before the first call what the run will take, projected from the first candidates."""
         source = source_of(self.source, columns)
-        first: list[Candidate] = []
-        ids: list[str] = []
-        items = cast("Iterable[Any]", source.items)  # of a file, never an async one
+        first, wrong, ids = list[Candidate](), list[DefinitionError](), list[str]()
         with suppress(Exception):  # a row that cannot be read is reported when its turn comes
-            for index, item in enumerate(islice(items, _PLANNED)):
+            for index, item in enumerate(islice(cast("Iterable[Any]", source.items), _PLANNED)):  # never async
                 ids += [name for name in item if _ID.fullmatch(name)] if isinstance(item, Mapping) else ()
-                with suppress(DefinitionError):
+                try:
                     first.append(source.at(index, item).candidate)
+                except DefinitionError as error:
+                    wrong.append(error)
         if ids and not any(each.key for each in first):
             print_line(f"results have no keys; those in a column are named, as --column key={ids[0]}", problem=True)
-        planned = plan_calls(first, rubric, judge)
+        if wrong:
+            told = f"{len(wrong)} of the first {len(first) + len(wrong)} are no candidates: {in_options(wrong[0])}"
+            print_line(f"{self.called}: {told}", problem=True)
+        planned, seen = plan_calls(first, rubric, judge), len(first) + len(wrong)
         total = None if self.shard is not None else source.total
         total = min(total, self.limit) if total and self.limit else total
         if total and first:
-            return f"{self.called}: {counted(total, 'candidate')}, {describe_plan(planned, total / len(first))}"
-        return f"{self.called}: the first {counted(len(first), 'candidate')} take {describe_plan(planned)}"
+            return f"{self.called}: {counted(total, 'candidate')}, {describe_plan(planned, total / seen)}"
+        return f"{self.called}: the first {seen} take {describe_plan(planned)}"
 
 
 def _check_out(_: click.Context, __: click.Parameter, out: Path | None) -> Path | None:
@@ -309,12 +324,6 @@ def grade_many(
         sys.exit(REFUSED)
     is_below = min_pass_rate is not None and tell_rate(summary.passed, summary.failed, min_pass_rate)
     sys.exit(BELOW if is_below else GRADED)
-
-
-def _note(short: list[str], result: Grade | Ungraded, builder: RowBuilder) -> None:
-    """Add the name of *result*, and why it does not pass, to *short* if it is one of the first."""
-    if not result.passed and len(short) < _NAMED:
-        short.append(f"  {shorten(result.key or f'#{result.index}', 80)}: {shorten(builder.of(result).reason, 200)}")
 
 
 def _open_results(out: Path) -> IO[bytes]:

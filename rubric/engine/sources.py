@@ -13,6 +13,8 @@ Files and frames are read while they are graded, so memory stays flat. A broken 
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections import Counter
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
@@ -205,7 +207,7 @@ def as_candidate(item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
     if isinstance(item, list) and is_chat(item) and (made := _of_runs("the chat", candidates_in(item))):
         return made
     said = f"expected a text, a Candidate, a mapping or a Path, got {name_of_type(item)}"
-    raise DefinitionError("", said + cure_of(item))
+    raise _told_for_file(DefinitionError("", said + cure_of(item)), "", item)
 
 
 def is_message(value: object) -> bool:
@@ -294,7 +296,20 @@ def _of_row(row: Mapping[Any, Any], columns: Columns) -> Candidate:
         raise DefinitionError("output", f"expected text, got nothing ({given['output']})")
     if isinstance(images := given.get("images"), str):  # a column often holds one
         given["images"] = [images]
-    return Candidate(**{name: value for name, value in given.items() if not is_missing(value)})
+    try:
+        return Candidate(**{name: value for name, value in given.items() if not is_missing(value)})
+    except DefinitionError as error:
+        raise _told_for_file(error, str(columns.named.get(error.field, error.field)), given.get(error.field)) from None
+
+
+def _told_for_file(error: DefinitionError, column: str, held: object) -> DefinitionError:
+    """Return *error* with the line that makes texts of lists such as *held*: of a *column* of a file, or its rows."""
+    if not isinstance(held, list) or is_chat(held):
+        return error
+    path = f".{column}" if not column or (column.isidentifier() and column.isascii()) else f".[{json.dumps(column)}]"
+    way = r'join("\n\n")' if all(isinstance(each, str) for each in held) else "tojson"
+    line = f"jq -c {shlex.quote(f'({path}|arrays) |= {way}')} rows.jsonl > texts.jsonl"
+    return DefinitionError(error.field, f"{error.message}; in a file, run {line}")
 
 
 # -- columns, checked before anything is paid for ---------------------------------------------------------

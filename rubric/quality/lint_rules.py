@@ -437,7 +437,7 @@ def _says_nothing(subject: Subject, criterion: Criterion) -> Words:
 def _orders_the_judge(_: Subject, criterion: Criterion) -> Words:
     if isinstance(criterion.answer, YesNo) and lint_texts.ORDER.match(criterion.text):
         message = "it tells the judge what to do, and a yes counts for the candidate, also where it means a fault"
-        yield message, "say what holds of a good answer: expects('Contradicts no fact of the reference answer')"
+        yield message, "say what a good answer does: expects('Has every detail'), or a bad one: forbids('Has an error')"
 
 
 @_of_each("code-decides", "hint")

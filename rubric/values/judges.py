@@ -67,6 +67,7 @@ _OWNERS = {
     "nothing: replies are read whole": "stream stream_options",
     "Jury(judge, size)": "n",
     "Judge(logprobs=...)": "logprobs",
+    "params={'extra_headers': {'X-Team': 'evals'}}": "headers default_headers custom_headers http_headers",
 }
 """The parameters that a judge does not take as `params`, by what sets them."""
 
@@ -145,9 +146,6 @@ def _reader(_: Any, attribute: Attribute[Any], value: object) -> None:
 def _as_params(value: Mapping[str, Any]) -> Settings:
     params = fields.as_map("params", value)
     for name in params:
-        if name != "extra_headers" and re.fullmatch(r"(\w+[_-])?headers", name, re.IGNORECASE):
-            cure = "write params={'extra_headers': {'X-Team': 'evals'}}"
-            raise DefinitionError(f"params.{name}", f"the headers of requests are 'extra_headers'; {cure}")
         for owner, owned in _OWNERS.items():
             if name in owned.split():
                 raise DefinitionError(f"params.{name}", f"this is set by {owner}")

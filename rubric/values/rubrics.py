@@ -68,10 +68,8 @@ def _as_criteria(value: Iterable[Criterion | str | Mapping[str, Any]], start: in
 def _empty_cell(row: Mapping[str, Any], name: str) -> str:
     """Return what to do with the empty cell of *row*, of a frame, in the column *name*; '' if it is not empty."""
     if name == "text" and is_missing(row.get("text")) and is_missing(row.get("check")):
-        line = "[row for row in rows if isinstance(row.get('text'), str)]"
-        return f"there is no text; write one, or leave the row out: {line}"
-    empty = "('None', 'nan', 'NaT', '<NA>')"  # pandas.NA is not equal to itself, and says so by an error
-    line = f"{{k: v for k, v in row.items() if str(v) not in {empty}}}"
+        return "there is no text; leave the row out: [row for row in rows if isinstance(row.get('text'), str)]"
+    line = "{k: v for k, v in row.items() if str(v) not in ('None', 'nan', 'NaT', '<NA>')}"  # NA == NA is an error
     return f"the cell is empty; leave it out: {line}" if name in row and is_missing(row[name]) else ""
 
 

@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -13,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +24,13 @@ from junitparser import JUnitXml
 
 from rubric import Grades, Jury, grade_many
 from rubric.__main__ import main
+from rubric.commands import grade_many as grade_many_command
 from rubric.commands.grade_many import _open_results
 from rubric.results import Counts
 from rubric.store.audit import stats
 from tests.browsers import data_of
 from tests.places import ROOT
+from tests.servers import openai_serving
 
 TEXTS = ["We thank you.", "Go away.", "Thanks, and thank you.", "", "Please wait.", "Thank you, thank you."]
 
@@ -353,6 +357,42 @@ def test_the_reasons_stand_under_the_printed_summary(folder: Path) -> None:
     assert "2 ungraded: 2 × bad_request" in " ".join(graded(folder, candidates="rows.jsonl").stdout.split())
 
 
+@pytest.mark.parametrize("bad", [20, 5])
+def test_rows_that_are_no_candidates_are_told_before_the_run(folder: Path, bad: int) -> None:
+    """So nobody waits for a run of them; calls are projected from those that are."""
+    rows = [{"answer": ["We thank you."]}] * bad + [{"answer": "We thank you."}] * (40 - bad)
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    told = graded(folder, "--column", "output=answer", candidates="rows.jsonl").stderr.splitlines()
+    why = "candidates[0].output: expected text, got ['We thank you.']"
+    assert f"rows.jsonl: {bad} of the first 20 are no candidates: {why}" in told[0]
+    assert ("rows.jsonl: 40 candidates, about 60 calls" in told[1]) == (bad == 5)
+    assert not any("results is a grade" in line for line in told)
+
+
+STEPS = ["We thank you.", "Please wait."]
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
+@pytest.mark.parametrize(("row", "column"), [
+    ({"answer": STEPS}, "answer"),
+    ({"model's answer": STEPS}, "model's answer"),
+    ({"output": "We thank you. Please wait.", "reference": STEPS}, "output"),
+    ({"output": [{"step": 1, "says": "We thank you."}, {"says": "Please wait."}]}, "output"),
+    (STEPS, ""),
+])  # fmt: skip
+def test_a_list_in_a_file_is_told_with_the_line_that_makes_a_text_of_it(row: Any, column: str, tmp_path: Path) -> None:
+    """The line is for a terminal, and leaves rows with a text as they are."""
+    (tmp_path / "polite.yaml").write_text("criteria: [Says thank you, Says please wait]\n")
+    rows = [row, {column: "Go away."} if column else "Go away."]
+    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in rows))
+    named = ["--column", f"output={column}"] if column else []
+    told = graded(tmp_path, *named, candidates="rows.jsonl").stderr.splitlines()[0]
+    assert f"1 of the first 2 are no candidates: candidates[0]{'.' * bool(column)}" in told
+    subprocess.run(["/bin/sh", "-c", told.rpartition("in a file, run ")[2]], cwd=tmp_path, check=True)
+    done = graded(tmp_path, *named, "--out", tmp_path / "out.jsonl", candidates="texts.jsonl")
+    assert (done.exit_code, [each["passed"] for each in rows_of(tmp_path / "out.jsonl")]) == (0, [True, False])
+
+
 def test_a_file_without_candidates_is_told(folder: Path) -> None:
     """Unless it is a shard's, which may be empty."""
     (folder / "none.jsonl").write_text("\n", encoding="utf-8")
@@ -407,6 +447,36 @@ def test_a_run_that_is_stopped_goes_on_where_it_was(folder: Path, stop: signal.S
     stopped = (folder / "out.jsonl").read_bytes()
     assert graded(folder, "--out", folder / "whole.jsonl", candidates="many.jsonl").exit_code == 0
     assert stopped == (folder / "whole.jsonl").read_bytes()
+
+
+def test_a_judge_whose_replies_are_unreadable_is_told_early_and_when_the_run_is_stopped(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is said of the next run holds: the last request of each ungraded candidate is sent again."""
+    (folder / "rows.jsonl").write_text("".join(f'"Text {n}"\n' for n in range(40)))
+    monkeypatch.setattr(grade_many_command, "line_of", stopping_after(20))
+    with openai_serving(lambda _: "It is polite.") as server:
+        for turn in (1, 2):
+            sent = len(server.requests)
+            done = graded(folder, *kept_in(folder), candidates="rows.jsonl", judge="openai/tiny")
+            assert done.exit_code == 130
+            assert "rows.jsonl: none of 20 results is a grade: unreadable: it holds no JSON" in done.stderr
+            assert "20 ungraded: 20 × unreadable: it holds no JSON" in " ".join(done.stderr.split())
+            assert "interrupted: 20 candidates were finished" in done.stderr
+            assert "replies.db has is not paid for again, but the ungraded are asked again" in done.stderr
+            assert len(server.requests) - sent >= 80 / turn  # two criteria, each with a complaint
+
+
+def stopping_after(most: int) -> Callable[[object], bytes]:
+    """Return what writes the line of a result, and is Ctrl-C after *most* of them."""
+    numbers = count()
+
+    def line_of(_: object) -> bytes:
+        if next(numbers) % (most + 1) == most:
+            raise KeyboardInterrupt
+        return b""
+
+    return line_of
 
 
 def kept_in(folder: Path) -> list[object]:

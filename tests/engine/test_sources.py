@@ -278,3 +278,13 @@ def test_a_chat_is_an_item_of_many(tmp_path: Path) -> None:
     for chats in (lines, [CHAT, SEARCHING]):
         found = grade_many(chats, "Anna won", "offline").collect()
         assert [each.score for each in found] == [1, 0]
+
+
+def test_a_list_of_mappings_that_are_no_messages_is_not_taken_for_a_chat() -> None:
+    """What messages are is said, and the line for other lists."""
+    for output, told in (
+        ([{"step": 1}], "for the JSON of other lists, write output=json.dumps"),
+        (CHAT, "is one cand"),
+    ):
+        with pytest.raises(DefinitionError, match=told):
+            Candidate(output)  # type: ignore[arg-type]

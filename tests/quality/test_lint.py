@@ -248,8 +248,9 @@ def test_a_check_that_is_asked_twice_is_told_of_once() -> None:
 )
 def test_a_step_of_another_system_is_no_statement(text: str, is_step: bool) -> None:
     """A yes to it may mean that a fault was found."""
-    found = [remark.rule for remark in lint(R.expects(text), hints=True)]
-    assert found == ["orders-the-judge"] * is_step
+    found = lint(R.expects(text), hints=True)
+    assert [remark.rule for remark in found] == ["orders-the-judge"] * is_step
+    assert all("good answer does: expects(" in each.cure and "a bad one: forbids(" in each.cure for each in found)
     assert lint(R.scores(text), hints=True).ok
 
 
