@@ -26,7 +26,7 @@ FILES = {
     "rows.jsonl": '{"output": "Thank you.", "key": "a"}\n{"output": "No.", "key": "b"}\n',
     "pairs.jsonl": '{"a": "Thank you.", "b": "No."}\n',
     "replies.csv": "question,answer,topic\nWhere?,Thank you.,a\nWhen?,No.,b\n",
-    "sides.csv": "id,old,new\na,No.,Thank you.\n",
+    "sides.csv": "id,old,new\na,No it is not.,Thank you for that.\n",
     "broken.jsonl": "not json\n",
     "people.csv": "id,verdict\na,true\nb,false\n",
     "labels.csv": "key,value\na,true\nb,false\n",

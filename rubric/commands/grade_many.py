@@ -35,7 +35,7 @@ from rubric.suites.reporters.registry import reporter_for
 
 GRADED, BELOW = 0, 1
 
-_PLANNED = 20
+PLANNED = 20
 """Candidates from which the head projects, and results after which it is told that none of them is a grade."""
 
 _ID = re.compile(r"(?i)(.*[_ .-])?(u?id|uuid)")
@@ -160,8 +160,8 @@ class Inputs:
         counts.add(result)
         if not result.passed and len(short) < _NAMED:
             short.append(f"  {shorten(result.key or f'#{result.index}', 80)}: {shorten(rows.of(result).reason, 200)}")
-        if len(counts) == _PLANNED and (now := counts.summary()).ungraded == _PLANNED and now.usage.calls:
-            print_line(f"{self.called}: none of {_PLANNED} results is a grade: {next(iter(now.reasons))}", problem=True)
+        if len(counts) == PLANNED and (now := counts.summary()).ungraded == PLANNED and now.usage.calls:
+            print_line(f"{self.called}: none of {PLANNED} results is a grade: {next(iter(now.reasons))}", problem=True)
 
     def _tell_stopped(self, counts: Counts) -> None:
         """Print what was graded before Ctrl-C, and what the next run does."""
@@ -220,7 +220,7 @@ class Inputs:
         source = source_of(self.source, columns)
         first, wrong, ids = list[Candidate](), list[DefinitionError](), list[str]()
         with suppress(Exception):  # a row that cannot be read is reported when its turn comes
-            for index, item in enumerate(islice(cast("Iterable[Any]", source.items), _PLANNED)):  # never async
+            for index, item in enumerate(islice(cast("Iterable[Any]", source.items), PLANNED)):  # never async
                 ids += [name for name in item if _ID.fullmatch(name)] if isinstance(item, Mapping) else ()
                 try:
                     first.append(source.at(index, item).candidate)

@@ -166,12 +166,13 @@ def calls_of(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"store": given["store"], "budget": budget, "concurrency": given["concurrency"] or CONCURRENCY}
 
 
-COLUMN, LABEL_COLUMN, BOTH_COLUMNS = (
+COLUMN, LABEL_COLUMN, BOTH_COLUMNS, PAIR_COLUMN = (
     click.option("--column", "columns", multiple=True, metavar="FIELD=COLUMN", help=f"Read a field {about}.")
     for about in (
         "from this column, such as output=answer; question= skips that column; variables=topic keeps it",
         "of the labels from this column, such as value=verdict",
         "of the labels or the candidates from this column, such as value=verdict, output=answer",
+        "of a pair from this column, such as a=old, b=new, input=question; question= skips that column",
     )
 )
 FILTER = click.option(

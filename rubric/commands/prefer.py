@@ -9,11 +9,14 @@ from typing import Any
 
 import click
 
-from rubric import load, prefer_many
+from rubric import DefinitionError, load, prefer_many
 from rubric.commands import options
-from rubric.commands.output import Command, Refusal, print_result
-from rubric.commands.wrong_lines import columns_of
-from rubric.embed import replacing
+from rubric.commands.grade_many import PLANNED
+from rubric.commands.output import Command, Refusal, print_line, print_result
+from rubric.commands.running import describe_plan
+from rubric.commands.wrong_lines import columns_of, in_options
+from rubric.embed import counted, replacing
+from rubric.trust.pairwise.preference import pairs_of, plan_pairs
 
 
 @click.command(cls=Command)
@@ -21,7 +24,7 @@ from rubric.embed import replacing
 @click.argument("rubric", type=options.PATH)
 @options.JUDGE
 @click.option("--one-order", is_flag=True, help="Ask in one order alone: half the calls, and no sign of position bias.")
-@options.COLUMN
+@options.PAIR_COLUMN
 @click.option("--out", type=options.PATH, metavar="FILE", help="Write each preference here, a line of JSON.")
 @options.PAYING
 @options.FORMAT
@@ -34,17 +37,14 @@ def prefer(pairs: Path, rubric: Path, *, judge: Any, columns: Sequence[str], out
     Exit codes: 0 all pairs judged, 2 bad input, or a pair without a verdict.
     """
     options.refuse_folder(out)
-    named = columns_of(columns)
-    if skipped := [name for name, column in named.items() if column is None]:
-        raise click.UsageError(f"--column {skipped[0]}=: other columns are passed over already; leave it out")
-    found = prefer_many(
-        pairs,
-        load(rubric),
-        judge,
-        both_orders=not given["one_order"],
-        columns={name: str(column) for name, column in named.items()},
-        **options.calls_of(given),
-    )
+    both, loaded = not given["one_order"], load(rubric)
+    rows, remark = pairs_of(pairs, columns_of(columns))
+    planned = plan_pairs(rows[:PLANNED], loaded, judge, both_orders=both)
+    times = len(rows) / max(1, min(len(rows), PLANNED))
+    print_line(f"{pairs}: {counted(len(rows), 'pair')}, {describe_plan(planned, times)}", problem=True)
+    if remark:
+        print_line(f"warning: {in_options(DefinitionError('', remark))}", problem=True)
+    found = prefer_many(rows, loaded, judge, both_orders=both, **options.calls_of(given))
     if out is not None:
         with replacing(out) as file:
             file.writelines(json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in found)

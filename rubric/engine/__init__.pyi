@@ -3,6 +3,7 @@ from rubric.grading.planning import Plan as Plan
 from .budget import Amount as Amount
 from .bulk import AsyncGrading as AsyncGrading
 from .bulk import Grading as Grading
+from .columns import PairColumns as PairColumns
 from .grade import CandidateLike as CandidateLike
 from .progress import Progress as Progress
 from .shards import Shard as Shard

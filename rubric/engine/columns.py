@@ -8,17 +8,19 @@ that a field has in other systems is refused until it is named, or ignored by `c
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
+from itertools import combinations, product
+from typing import Any, ClassVar
 
 from attrs import field, fields, frozen
 
 from rubric.errors import DefinitionError, Wording
-from rubric.internals.fields import is_missing, nearest, refuse, suggest
+from rubric.internals.fields import as_map, is_missing, nearest, refuse, suggest
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guesses import argument_for
 from rubric.internals.row_files import refuse_twice
@@ -27,6 +29,7 @@ from rubric.values.candidates import Candidate
 
 FIELDS = (*(one.alias or one.name for one in fields(Candidate) if one.eq), "messages", "tool_calls")
 _NEAR = 0.85
+_OPPOSITES = [{*pair.split()} for pair in ("old new", "before after", "left right", "chosen rejected", "a b", "1 2")]
 
 _CALLED = tomllib.loads(files("rubric.engine").joinpath("columns.toml").read_text("utf-8"))
 """What each field is called elsewhere; a name of two fields is meant for the first that is free."""
@@ -53,38 +56,8 @@ def _likely_fields(name: str) -> tuple[str, ...]:
     return _MEANS.get(plain) or tuple(_OWN[own] for own in near)
 
 
-def _meant(name: object, value: Mapping[Any, Any]) -> Wording | str:
-    """Return the columns that were meant by those of *value*, whose key *name* is no field."""
-    if value[name] in FIELDS:
-        return Wording("; it is the other way round: ", columns={v: k for k, v in value.items() if v in FIELDS})
-    field = argument_for("Candidate", str(name), FIELDS) or next(iter(_likely_fields(str(name))), "")
-    if not field:
-        return suggest(str(name), FIELDS)
-    others = {key: column for key, column in value.items() if key != name}
-    return Wording(f"; it is {field!r}: ", columns={field: value[name], **others})
-
-
 def _as_named(value: object) -> FrozenMap:
-    """Return *value* as a mapping of fields to their columns, and of other columns to None; `variables` has several."""
-    if not isinstance(value, Mapping):
-        raise refuse("columns", value, "a mapping such as {'output': 'answer', 'input': 'question'}")
-    several = value.get("variables")
-    if isinstance(several, list | tuple) and several and all(isinstance(each, str) for each in several):
-        value = {**value, "variables": tuple(several)}
-    for name, column in value.items():
-        if name == "variables" and isinstance(column, tuple):
-            continue
-        if name == "output" and column is None:
-            raise DefinitionError("columns.output", "a candidate has one; name its column")
-        if column is None and isinstance(name, str):
-            continue
-        if not isinstance(column, str):
-            many = ", or several in a list" if name == "variables" else ""
-            expected = f"the name of a column{many}, or None to pass over a column of this name"
-            raise refuse(f"columns.{name}", column, expected)
-        if name not in FIELDS:
-            raise DefinitionError(f"columns.{name}", Wording("is not a field of a candidate", _meant(name, value)))
-    return FrozenMap(value)
+    return as_map("columns", value, "a mapping such as {'output': 'answer', 'input': 'question'}")
 
 
 @frozen
@@ -100,15 +73,48 @@ class Columns:
         DefinitionError: A key that is not a field, or a column that is not a name.
     """
 
+    _of: ClassVar[str] = "candidate"
+    _fields: ClassVar[tuple[str, ...]] = FIELDS
+    _needed: ClassVar[tuple[str, ...]] = ("output",)
+
     named: FrozenMap = field(factory=FrozenMap, converter=_as_named)
 
+    @named.validator
+    def _check_named(self, _: object, value: Mapping[Any, Any]) -> None:
+        for name, column in value.items():
+            if column is None and name in self._needed:
+                raise DefinitionError(f"columns.{name}", f"a {self._of} has one; name its column")
+            several = column if name == "variables" and isinstance(column, tuple) else [column]
+            if column is not None and not (several and all(isinstance(each, str) for each in several)):
+                many = ", or several in a list" if name == "variables" else ""
+                expected = f"the name of a column{many}, or None to pass over a column of this name"
+                raise refuse(f"columns.{name}", column, expected)
+            if column is not None and name not in self._fields:
+                said = f"is not a field of a {self._of}"
+                raise DefinitionError(f"columns.{name}", Wording(said, self._meant(name, value)))
+
+    def _meant(self, name: object, value: Mapping[Any, Any]) -> Wording | str:
+        """Return the columns that were meant by those of *value*, whose key *name* is no field."""
+        if value[name] in self._fields:
+            turned = {column: name for name, column in value.items() if column in self._fields}
+            return Wording("; it is the other way round: ", columns=turned)
+        field = argument_for("Candidate", str(name), self._fields) or next(iter(self._means(str(name))), "")
+        if not field:
+            return suggest(str(name), self._fields)
+        others = {key: column for key, column in value.items() if key != name}
+        return Wording(f"; it is {field!r}: ", columns={field: value[name], **others})
+
+    def _means(self, name: str) -> tuple[str, ...]:
+        """Return the fields that a column called *name* may be meant for, the likeliest first; () for one of others."""
+        means = _likely_fields(name)
+        return tuple(one for one in means if one in self._fields) if means and means[0] in self._fields else ()
+
     def row(self, row: Mapping[Any, Any]) -> dict[str, Any]:
-        """Return the fields of a candidate that *row* has; a column that looks like one and is not used is refused."""
+        """Return the fields that *row* has; a column that looks like one and is not used is refused."""
         for name, means in self._likely_columns(row):
-            known = {*map(_plain, (name, means[0]))} & _MEANS.keys()
-            cure = self._cure(" Name it, ", means[0], name) if known else ""
-            raise DefinitionError(name, Wording(f"is not a field of a candidate; did you mean {means[0]!r}?", cure))
-        columns = {name: self.named.get(name, name) for name in FIELDS}
+            said = f"is not a field of a {self._of}; did you mean {means[0]!r}?"
+            raise DefinitionError(name, Wording(said, self._cure(" Name it, ", means[0], name)))
+        columns = {name: self.named.get(name, name) for name in self._fields}
         if "variables" in self.named:
             columns["variables"] = None
         fields = {name: row[column] for name, column in columns.items() if column is not None and column in row}
@@ -161,7 +167,7 @@ class Columns:
         texts, others = Counter[str](), Counter[str]()
         for row in rows:
             for name, value in row.items() if isinstance(row, Mapping) else ():
-                if isinstance(name, str) and name not in (*FIELDS, *self.named, *self._used()) and value:
+                if isinstance(name, str) and name not in (*self._fields, *self.named, *self._used()) and value:
                     (texts if _is_prose(value) else others)[name] += 1
         return [name for name in texts if texts[name] > others[name]]
 
@@ -173,12 +179,12 @@ class Columns:
     def _refusal(self, unused: Mapping[str, tuple[str, ...]], there: Sequence[str], *, one: bool) -> Wording:
         cure = self._with(unused, there)
         single = len(unused) == 1
-        said = "looks like a field of a candidate and is" if single else "look like fields of a candidate and are"
+        said = f"looks like a field of a {self._of} and is" if single else f"look like fields of a {self._of} and are"
         if one:
             taken = {**{name: name for name in FIELDS if name in there}, **{k: v for k, v in cure.items() if v}}
             line = ", ".join(f"{name!r}: row[{column!r}]" for name, column in taken.items())
             return Wording(f"{', '.join(map(repr, unused))} {said} not used; write {{{line}}} for such a row")
-        lacking = "" if {"output", "messages"} & {*there, *cure} else "; name the column of the output too"
+        lacking = "" if {*self._needed, "messages"} & {*there, *cure} else "; name the column of the output too"
         why = (
             f"{', '.join(map(repr, unused))} {said} not used; say which field {'it' if single else 'each'} is, such as "
         )
@@ -197,8 +203,8 @@ class Columns:
         """Yield the columns that look like a field and are neither used nor ignored, with the fields they may be."""
         used = self._used()
         for name in names:
-            is_used = name in FIELDS or name in used or name in self.named
-            if isinstance(name, str) and not is_used and (means := _likely_fields(name)):
+            is_used = name in self._fields or name in used or name in self.named
+            if isinstance(name, str) and not is_used and (means := self._means(name)):
                 yield name, means
 
     def _with(self, unused: Mapping[str, tuple[str, ...]], there: Iterable[str]) -> dict[str, str | None]:
@@ -207,7 +213,7 @@ class Columns:
         for name, means in sorted(unused.items(), key=lambda each: len(each[1])):  # first those that have no choice
             free = [one for one in means if one not in given and one not in there]
             given |= {free[0]: name} if free else {name: None}
-        return {name: given[name] for name in (*FIELDS, *given) if name in given}
+        return {name: given[name] for name in (*self._fields, *given) if name in given}
 
 
 def _is_prose(value: object) -> bool:
@@ -218,3 +224,39 @@ def _is_prose(value: object) -> bool:
 
 OWN_NAMES = Columns()
 """Each field has its own name."""
+
+
+def _words_of(name: str) -> set[str]:
+    """Return the words in *name*, such as `gpt4_output`, `replyOld` or `answer-a`."""
+    return {word.casefold() for word in re.findall(r"\d+|[A-Z]?[^\W\d_A-Z]+|[A-Z]+", name)}
+
+
+@frozen
+class PairColumns(Columns):
+    """
+    Which columns of a row hold the two candidates of a pair, and what both have in common.
+
+    Where a side is not there, two columns of texts are proposed if their names have more words in common than those of
+    any other two: `reply_old` and `reply_new`. One with a word for a shared field, as `question_text`, is no side.
+    """
+
+    _of = "pair"
+    _fields = ("a", "b", "input", "reference", "context", "key", "group", "model_a", "model_b")
+    _needed = ("a", "b")
+
+    def check_output(self, names: Collection[str], rows: Iterable[object]) -> None:
+        """Refuse the columns *names* if a side is not there; two with texts in *rows* may clearly be meant."""
+        sides = [self.named.get(side, side) for side in self._needed]
+        if not (lacking := [side for side in sides if side not in names]):
+            return
+        free = [name for name in self._texts(rows) if not any(map(self._means, [name, *_words_of(name)]))]
+        given = product(*([side] if side in names else free for side in sides))
+        words = {way: [*map(_words_of, way)] for way in (given if len(lacking) == 1 else combinations(free, 2))}
+        alike = {way: len(one & other) or (one | other in _OPPOSITES) for way, (one, other) in words.items()}
+        best = [way for way in alike if alike[way] == max(alike.values()) > 0]
+        columns: Any = None
+        if len(best) == 1:
+            more = self._with(dict(self._likely_columns(names)), names)
+            columns = {"a": "", "b": "", **more, **dict(zip("ab", best[0], strict=True))}
+        why = f"there is no column {' or '.join(map(repr, lacking))}; name both sides, a and b, with "
+        raise DefinitionError("columns", Wording(why, Wording(columns=columns), f" (there are: {', '.join(names)})"))

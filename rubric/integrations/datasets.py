@@ -118,9 +118,4 @@ def arubric_map(
     **options: Any,
 ) -> Callable[[Mapping[str, Any]], Coroutine[Any, Any, Columns]]:
     """Return an async function like that of `rubric_map`; `Dataset.map` runs many of them at once, batched or not."""
-    grader = _Map(rubric, judge, columns, prefix, options)
-
-    async def grade(data: Mapping[str, Any]) -> Columns:
-        return await grader.agrade(data)
-
-    return grade
+    return _Map(rubric, judge, columns, prefix, options).agrade

@@ -263,12 +263,12 @@ def identifier(_: Any, attribute: Attribute[Any], value: object) -> None:
         raise DefinitionError(attribute.name, message)
 
 
-def as_map(field: str, value: object) -> FrozenMap:
+def as_map(field: str, value: object, allowed: str = "a mapping") -> FrozenMap:
     """Return *value*, a mapping, as one that does not change; all else is refused."""
     found = frozen(value)  # type: ignore[arg-type]
     if type(found) is FrozenMap:
         return found
-    raise refuse(field, value, "a mapping")
+    raise refuse(field, value, allowed)
 
 
 def as_settings(field: str, value: object, *, hidden: bool = False) -> FrozenMap:

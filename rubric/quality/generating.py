@@ -312,7 +312,7 @@ def generate_many(
     """
     page = None
     if isinstance(suite, Suite):
-        slots = [_slot(case) for case in suite if case.rubric.text]
+        slots = [Slot(case.id, (), gather(case).material, case.tags) for case in suite if case.rubric.text]
         kept = tuple(case.id for case in suite if not case.rubric.text)
     elif isinstance(suite, str | Path):
         page = sheet(suite, format, **options)
@@ -321,11 +321,6 @@ def generate_many(
         raise fields.refuse("suite", suite, "a Suite, or the path of its file")
     found = run(generate_all(slots, judge, Options(concurrency, store, budget)))
     return collect(found, kept, suite if isinstance(suite, Suite) else None, page)
-
-
-def _slot(case: Case) -> Slot:
-    given = gather(case)
-    return Slot(case.id, (), given.material, case.tags)
 
 
 async def generate_all(

@@ -16,7 +16,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from rubric import Anchor, Candidate, DefinitionError
-from rubric.embed import fields, read_text, rows_in
+from rubric.embed import fields, read_text
 from rubric.grading.prompting import text_of_candidate
 from rubric.quality.drafting import Material, material
 from rubric.suites.cases import Case
@@ -127,21 +127,10 @@ def _with_shared(side: Candidate, shared: Mapping[str, str]) -> Candidate:
 def _pairs(preferred: Any) -> list[Pair]:
     if preferred is None:
         return []
-    read = isinstance(preferred, Path)
-    rows = [row for _, row in rows_in("preferred", preferred)] if read else preferred
-    if isinstance(rows, str | bytes | Mapping | Candidate) or not isinstance(rows, Iterable):
-        allowed = "pairs [(preferred, rejected), ...], mappings, or the Path of a file of them"
-        raise fields.refuse("preferred", rows, allowed)
-    found = []
-    for index, row in enumerate(rows):
-        try:
-            (pair,) = pairs_of([_row(row) if isinstance(row, Mapping) else row], None)
-        except DefinitionError as problem:
-            at = problem.field.replace("pairs[0]", f"preferred[{index}]")
-            raise DefinitionError(at or f"preferred[{index}]", problem.message) from None
+    found, _ = pairs_of(preferred, field="preferred", row_of=_row)
+    for index, pair in enumerate(found):
         if pair.a.output == pair.b.output and pair.a == evolve(pair.b, key=pair.a.key):
             raise DefinitionError(f"preferred[{index}]", "both answers are the same; leave the pair out")
-        found.append(pair)
     if not found:
         raise DefinitionError("preferred", "expected a pair at least, got none; leave it out to write criteria untried")
     return found
@@ -152,7 +141,7 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
     chosen = next((row[name] for name in ("chosen", "preferred") if row.get(name) is not None), None)
     if chosen is None or row.get("rejected") is None:
         known = ", ".join(map(repr, row)) or "none"
-        raise DefinitionError("pairs[0]", f"expected a mapping with chosen and rejected, got the keys {known}")
+        raise DefinitionError("", f"expected a mapping with chosen and rejected, got the keys {known}")
     asked = row.get("input") or row.get("prompt") or ""
     (before, a), (_, b) = _split_chat(chosen), _split_chat(row["rejected"])
     more = {name: row[name] for name in ("reference", "context", "key", "group") if row.get(name)}

@@ -54,7 +54,7 @@ def of_labels(
     if seen := sum(one.seen for one in ratings):
         does = "count although" if any(one.counts_seen for one in ratings) else "left out, since"
         said.append(f"{counted(seen, 'label')} {does} the rater had seen the judge's verdict")
-    if twice := _count_doubles(given):
+    if not any(given.keys) and (twice := len(given.places) - len({*given.places})):
         why = "a label counts for each of them, as if they were independent; give candidates keys"
         said.append(f"{counted(twice, 'place')} of candidates have two results or more, and {why}")
     for one in ratings:
@@ -112,11 +112,6 @@ def beside_holm(rows: Sequence[tuple[str, tuple[float, float] | None, float]], r
 def _counts(counts: Mapping[str, int]) -> str:
     most = sorted(counts.items(), key=lambda each: -each[1])
     return ", ".join(f"{name}: {count:,}" for name, count in most[:3]) + (", ..." if len(most) > 3 else "")
-
-
-def _count_doubles(given: Judged) -> int:
-    """Return how many places occur more than once among candidates without keys."""
-    return 0 if any(given.keys) else len(given.places) - len({*given.places})
 
 
 def _sample_remark(one: Ratings, risk: float, cure: str) -> str:

@@ -361,7 +361,7 @@ def test_pairs_are_read_from_files_and_mappings(tmp_path: Path) -> None:
 @each_row(
     ("preferred", "message"),
     [
-        ("a.jsonl", "pairs"),
+        ("a.jsonl", "there is no file 'a.jsonl'"),
         ([("a", "b", "c")], r"preferred\[0\]"),
         ([("x y", "b z"), {"chosen": "a b"}], r"preferred\[1\].*chosen and rejected, got the keys 'chosen'"),
         ([("same text", "same text")], "both answers are the same"),

@@ -76,11 +76,8 @@ def test_swapping_the_texts_asks_the_same_and_negates() -> None:
     found, other = (prefer(*pair, KIND, model) for pair in (("I thank you.", "Wait."), ("Wait.", "I thank you.")))
     assert other.margin == -1.0
     assert {one.messages for one in model.asks[:4]} == {one.messages for one in model.asks[4:]}
-    assert Preferences((found,)).swapped().preferences[0].to_dict() | {"lengths": 0} == other.to_dict() | {
-        "lengths": 0,
-        "names": ["b", "a"],
-        "sentence": "a is better than b by 1.00 of 1, over 2 criteria.",
-    }
+    assert [(c.id, c.outcome) for c in found] == [("thanks", "a"), ("clear", "a")]
+    assert [(c.id, c.outcome) for c in other] == [("thanks", "b"), ("clear", "b")]
 
 
 def test_a_judge_that_goes_by_the_order_is_inconsistent_and_that_is_a_tie() -> None:
@@ -203,8 +200,9 @@ def test_many_pairs_of_tuples_rows_and_columns() -> None:
     ("pairs", "why"),
     [
         (["One."], r"pairs\[0\]: expected a pair"),
-        ([("One.", "Two."), {"a": "One."}], r"pairs\[1\]\.b: there is no column 'b'"),
-        ("pairs.jsonl", "pairs: expected an iterable of pairs"),
+        (["One.", {"a": "One.", "b": "Two."}], r"pairs\[0\]: expected a pair"),
+        ([("One.", "Two."), {"a": "One."}], "columns: there is no column 'b'"),
+        (7, "pairs: expected an iterable of pairs"),
         ([], "there are no pairs"),
     ],
 )
@@ -324,8 +322,11 @@ outcomes = st.lists(
 @given(outcomes)
 def test_swapping_a_and_b_negates(drawn: list[Any]) -> None:
     """Margins negate; rates and strengths of named systems stay; rates of sides are exchanged."""
+    turned_to = {"a": "b", "b": "a"}
     found = Preferences(tuple(made(o, names=n, lengths=(length, 200), group=g) for o, n, length, g in drawn))
-    swapped = found.swapped()
+    swapped = Preferences(
+        tuple(made(turned_to.get(o, o), names=n[::-1], lengths=(200, length), group=g) for o, n, length, g in drawn)
+    )
     for one, other in zip(found, swapped, strict=True):
         assert other.margin == (None if one.margin is None else -one.margin)
         assert other.winner == one.winner
@@ -375,7 +376,7 @@ def test_the_command_prefers_the_rows_of_a_file(tmp_path: Path) -> None:
     given_ = ["prefer", pairs, rubric, "-j", "offline", "--column", "a=one", "--out", out, "--format", "json"]
     done = CliRunner().invoke(main, [*map(str, given_)])
     assert done.exit_code == 0, done.output
-    assert json.loads(done.output)["kind"] == "preferences"
+    assert json.loads(done.stdout)["kind"] == "preferences"
     assert [json.loads(line)["key"] for line in out.read_text().splitlines()] == ["k"] * 3
     failed = CliRunner().invoke(main, ["prefer", str(tmp_path / "none.jsonl"), str(rubric), "-j", "offline"])
     assert failed.exit_code == 2

@@ -35,6 +35,7 @@ from rubric import (
     Message,
     Rubric,
     Ungraded,
+    plan,
 )
 from rubric.driving import Usage
 from rubric.embed import (
@@ -48,7 +49,6 @@ from rubric.embed import (
     Presented,
     StoreLike,
     Table,
-    Wording,
     decide,
     fields,
     guided,
@@ -56,13 +56,14 @@ from rubric.embed import (
     one_candidate,
     rows_in,
 )
-from rubric.engine import CandidateLike
+from rubric.engine import CandidateLike, PairColumns, Plan
 from rubric.engine.bulk import session
 from rubric.grading.prompting import text_of_candidate
 from rubric.results import NotApplicable, Scored
 from rubric.trust.pairwise.win_rates import Preferences, Side
 from rubric.values import Event
 
+_SHARED = ("input", "reference", "context", "variables", "images")
 Outcome = Literal["a", "b", "tie", "inconsistent", "unjudged"]
 
 VALUES: dict[str, float] = {"a": 1.0, "b": -1.0, "tie": 0.0, "inconsistent": 0.0}
@@ -73,8 +74,6 @@ _QUESTION = (
     "The candidate is two responses, each between two lines with a mark of its own. Which is better by this criterion? "
     "The order in which they are shown does not matter, and a longer one is not better for that."
 )
-_SHARED = ("input", "reference", "context", "variables", "images")
-_ROW = ("a", "b", "input", "reference", "context", "key", "group", "model_a", "model_b")
 
 
 @frozen
@@ -98,12 +97,6 @@ class CriterionPreference(NoTruth):
     orders: tuple[Side | None, ...] = ()
     reasons: tuple[str, ...] = ()
     weight: float = 1.0
-
-    def swapped(self) -> CriterionPreference:
-        """Return the same with `a` and `b` exchanged."""
-        other: dict[Any, Any] = {"a": "b", "b": "a"}
-        orders = tuple(other.get(side, side) for side in reversed(self.orders))
-        return evolve(self, outcome=other.get(self.outcome, self.outcome), orders=orders, reasons=self.reasons[::-1])
 
 
 @frozen(repr=False)
@@ -176,11 +169,6 @@ class Preference(Presented, Listed[CriterionPreference]):
         if None in [side for _, side in said]:
             return None
         return _better(sum(weight * VALUES[side or "tie"] for weight, side in said))
-
-    def swapped(self) -> Preference:
-        """Return the same with `a` and `b` exchanged."""
-        turned: dict[str, Any] = {name: getattr(self, name)[::-1] for name in ("names", "lengths", "results")}
-        return evolve(self, criteria=tuple(c.swapped() for c in self.criteria), **turned)
 
     @property
     def sentence(self) -> str:
@@ -286,12 +274,12 @@ def prefer(*args: Any, **named: Any) -> Any:
 
 @guided
 async def aprefer_many(
-    pairs: Iterable[Any] | Path,
+    pairs: Iterable[Any] | str | Path,
     rubric: Rubric | str | Path,
     judge: JudgeLike | None = None,
     *,
     both_orders: bool = True,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | None] | None = None,
     concurrency: int = CONCURRENCY,
     store: StoreLike | None = None,
     budget: Budget | None = None,
@@ -300,8 +288,8 @@ async def aprefer_many(
 ) -> Preferences:
     """Say which is better of many pairs like `prefer_many`, without holding up the event loop."""
     options = Options(concurrency, store, budget, limits, keep)
-    given = await asyncio.to_thread(pairs_of, pairs, columns)
-    return Preferences(await _prefer(given, rubric, judge, options, both_orders=both_orders))
+    given, remark = await asyncio.to_thread(pairs_of, pairs, columns)
+    return Preferences(await _prefer(given, rubric, judge, options, both_orders=both_orders), remark)
 
 
 @guided(waits_for=aprefer_many)
@@ -311,12 +299,13 @@ def prefer_many(*args: Any, **named: Any) -> Any:
 
     Args:
         pairs: Pairs `(a, b)` of candidates; or mappings with `a`, `b` and, if known, `input`, `reference`, `context`,
-            `key`, `group`, `model_a` and `model_b`; or the `Path` of a file of such rows (JSON lines or CSV). Pairs of
+            `key`, `group`, `model_a` and `model_b`; or the path of a file of such rows (JSON lines or CSV). Pairs of
             one group belong together: intervals take them as one draw.
         rubric: As for `prefer`.
         judge: As for `prefer`.
         both_orders: As for `prefer`.
-        columns: The columns of mappings with other names: `{"a": "response1", "b": "response2"}`.
+        columns: The columns of mappings with other names: `{"a": "response1", "b": "response2"}`. As in `grade_many`, a
+            column that looks like a field and is not used is refused; `{"question": None}` passes over it.
         concurrency: Pairs in progress at once, and requests in flight.
         store: As for `grade`.
         budget: As for `grade`.
@@ -408,39 +397,45 @@ def _did(event: Event) -> tuple[Any, ...]:
     return tuple(getattr(event, name, None) for name in ("role", "content", "name", "arguments"))
 
 
-def pairs_of(pairs: Any, columns: Mapping[str, str] | None) -> list[Pair]:
-    if isinstance(pairs, Path):
-        pairs = [row for _, row in rows_in("pairs", pairs)]
-    if isinstance(pairs, str | bytes | Mapping | Candidate) or not isinstance(pairs, Iterable):
-        allowed = "an iterable of pairs (a, b) or of mappings with a and b, or the Path of a file"
-        raise fields.refuse("pairs", pairs, allowed)
-    if unknown := [name for name in columns or () if name not in _ROW]:
-        raise fields.refuse("columns", unknown[0], ", ".join(_ROW))
-    found = []
-    for index, item in enumerate(pairs):
+def pairs_of(
+    pairs: Any,
+    columns: Mapping[str, str | Sequence[str] | None] | None = None,
+    field: str = "pairs",
+    row_of: Callable[[Mapping[Any, Any]], Mapping[Any, Any]] = dict,
+) -> tuple[list[Pair], str]:
+    """Return *pairs*, the argument *field*, and a remark on texts in their rows that no judge sees; '' without one."""
+    if isinstance(pairs, str | Path):
+        pairs = (row for _, row in rows_in(field, Path(pairs)))
+    if isinstance(pairs, bytes | Mapping | Candidate) or not isinstance(pairs, Iterable):
+        allowed = "an iterable of pairs, of mappings with both sides, or the path of a file of such rows"
+        raise fields.refuse(field, pairs, allowed)
+    found, named = [*pairs], PairColumns({} if columns is None else columns)
+    rows = [item for item in found if isinstance(item, Mapping)] if row_of is dict else []
+    if rows:
+        names = dict.fromkeys(str(name) for row in rows for name in row)
+        named.check_output(names, rows)
+        named.check(names)
+    elif columns and found:
+        raise DefinitionError("columns", "there are no rows with columns here, but pairs; leave it out")
+    for index, item in enumerate(found):
         try:
-            found.append(_pair(item, columns or {}))
+            found[index] = _pair(row_of(item) if isinstance(item, Mapping) else item, named)
         except DefinitionError as problem:
-            raise DefinitionError(f"pairs[{index}].{problem.field}".rstrip("."), problem.message) from None
-    return found
+            raise DefinitionError(f"{field}[{index}].{problem.field}".rstrip("."), problem.message) from None
+    return found, named.remark(rows)
 
 
-def _pair(item: Any, columns: Mapping[str, str]) -> Pair:
+def _pair(item: Any, columns: PairColumns) -> Pair:
     if isinstance(item, Mapping):
-        row: dict[str, Any] = {name: item.get(columns.get(name, name)) for name in _ROW}
-        for side in "ab":
-            if row[side] is None:
-                if columns.get(side, side) in item:
-                    raise DefinitionError(side, "expected an output, got nothing; leave out the row, or fill the cell")
-                lacking = [each for each in "ab" if columns.get(each, each) not in item]
-                free = [name for name in item if name not in (*_ROW, *columns.values())]  # ids come first
-                named = {**columns, **dict(zip(lacking, free[-len(lacking) :] or [...], strict=False))}
-                why = Wording(f"there is no column {columns.get(side, side)!r}; name it: ", columns=named)
-                raise DefinitionError(side, Wording(why, f" (there are: {', '.join(map(str, item))})"))
-        shared = {name: str(row[name] or "") for name in ("input", "reference", "context")}
+        row = {name: cell for name, cell in columns.row(item).items() if not fields.is_missing(cell)}
+        if lacking := [side for side in "ab" if side not in row]:
+            raise DefinitionError(lacking[0], "expected an output, got nothing; leave out the row, or fill the cell")
+        shared = {name: str(row.get(name, "")) for name in ("input", "reference", "context")}
         a, b = (one_candidate(row[side], side, **shared) for side in "ab")
-        key, group = ("" if row[name] is None else str(row[name]) for name in ("key", "group"))
-        return Pair(a, b, key, group, (str(row["model_a"] or "a"), str(row["model_b"] or "b")))
+        key, group, *names = (str(row.get(name, "")) for name in ("key", "group", "model_a", "model_b"))
+        return Pair(a, b, key, group, (names[0] or "a", names[1] or "b"))
+    if isinstance(item, Pair):
+        return item
     if not isinstance(item, tuple | list) or len(item) != 2:
         raise fields.refuse("", item, "a pair (a, b), or a mapping with a and b")
     a, b = (one_candidate(one, name) for one, name in zip(item, "ab", strict=True))
@@ -464,17 +459,30 @@ async def _prefer(
 async def _of_pair(
     pair: Pair, rubric: Rubric, judge: str, graded: Callable[..., Awaitable[Grade | Ungraded]], *, both_orders: bool
 ) -> Preference:
-    coded = {c.id: (decide(c, pair.a), decide(c, pair.b)) for c in rubric.judged if _is_coded(c)}
-    applies = [c for c in rubric.judged if not all(isinstance(f, NotApplicable) for f in coded.get(c.id, (None,)))]
-    results: list[Grade | Ungraded] = []
-    if asked := [c for c in applies if not isinstance(c.answer, Check)]:
-        of_two = rubric.derive(("preference", tuple(c.id for c in asked)), partial(_of_two, rubric, asked))
-        a, b = (text_of_response(one) for one in (pair.a, pair.b))
-        shown = [_together(pair, a, b), *([_together(pair, b, a)] if both_orders else [])]
-        results = await asyncio.gather(*(graded(one, of_two) for one in shown))
-    found = [_by_code(c, *coded[c.id]) if isinstance(c.answer, Check) else _by_judge(c, results) for c in applies]
+    applies, of_two, shown = _requests(pair, rubric, both_orders=both_orders)
+    results = await asyncio.gather(*(graded(one, of_two) for one in shown))
+    found = [_by_code(c, *ab) if isinstance(c.answer, Check) else _by_judge(c, results) for c, ab in applies.items()]
     lengths, usage = (len(pair.a.output), len(pair.b.output)), Usage.total(result.usage for result in results)
     return Preference(tuple(found), pair.key, pair.group, pair.names, judge, lengths, usage, tuple(results))
+
+
+def _requests(pair: Pair, rubric: Rubric, *, both_orders: bool) -> tuple[dict[Criterion, Any], Rubric, list[Candidate]]:
+    """Return the criteria that apply to *pair*, with what code finds of both; and the rubric and candidates to ask."""
+    coded = {c.id for c in rubric.judged if c.when is not None or isinstance(c.answer, Check)}
+    found = {c: (decide(c, pair.a), decide(c, pair.b)) if c.id in coded else () for c in rubric.judged}
+    applies = {c: both for c, both in found.items() if {*map(type, both)} != {NotApplicable}}
+    if not (asked := [c for c in applies if not isinstance(c.answer, Check)]):
+        return applies, rubric, []
+    of_two = rubric.derive(("preference", tuple(c.id for c in asked)), partial(_of_two, rubric, asked))
+    a, b = (text_of_response(one) for one in (pair.a, pair.b))
+    return applies, of_two, [_together(pair, a, b), *([_together(pair, b, a)] if both_orders else [])]
+
+
+def plan_pairs(pairs: Iterable[Pair], rubric: Rubric, judge: JudgeLike | None, *, both_orders: bool) -> Plan:
+    """Return what `prefer_many` would take, as `plan` says it of candidates. Nothing is sent."""
+    of, by = _check(rubric), judge_or_default(judge).without_early_stop()
+    asked = (_requests(pair, of, both_orders=both_orders) for pair in pairs)
+    return Plan.total(plan(shown, of_two, by) for _, of_two, shown in asked if shown)
 
 
 def _check(rubric: Rubric) -> Rubric:
@@ -489,10 +497,6 @@ def _check(rubric: Rubric) -> Rubric:
 
 
 # -- one pair ------------------------------------------------------------------------------------------------
-
-
-def _is_coded(criterion: Criterion) -> bool:
-    return criterion.when is not None or isinstance(criterion.answer, Check)
 
 
 def _of_two(rubric: Rubric, criteria: Sequence[Criterion]) -> Rubric:
@@ -511,12 +515,8 @@ def _choice(criterion: Criterion) -> Criterion:
         lines += [f"- {inner.text}" for inner in criterion.answer.judged]
     if criterion.is_unwanted:
         lines.append("This must NOT hold: the response of which it holds less is the better one.")
-    scores = {
-        "1": (1.0, "response 1 is better"),
-        "2": (0.0, "response 2 is better"),
-        "tie": (_EVEN, "neither is better"),
-    }
-    answer = Choices(*(Choice(label, score, text=text) for label, (score, text) in scores.items()))
+    sides = (("1", 1.0, "response 1"), ("2", 0.0, "response 2"), ("tie", _EVEN, "neither"))
+    answer = Choices(*(Choice(label, score, text=f"{which} is better") for label, score, which in sides))
     text = "\n".join([*lines, _QUESTION])
     return Criterion(text, id=criterion.id, answer=answer, evidence=False, abstain="forbid")
 

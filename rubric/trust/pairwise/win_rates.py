@@ -88,6 +88,7 @@ class Preferences(Presented, Listed["Preference"]):
 
     Args:
         preferences: In the order of the pairs.
+        remark: What their rows hold that no judge sees; '' for nothing.
     """
 
     _kind = "pair"
@@ -96,14 +97,11 @@ class Preferences(Presented, Listed["Preference"]):
     _truth = ".win_rate"
 
     preferences: tuple[Preference, ...]
+    remark: str = ""
 
     def __attrs_post_init__(self) -> None:
         if not self.preferences:
             raise DefinitionError("pairs", "there are no pairs, so nothing can be preferred")
-
-    def swapped(self) -> Preferences:
-        """Return the same preferences with `a` and `b` exchanged."""
-        return Preferences(tuple(one.swapped() for one in self.preferences))
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -290,23 +288,24 @@ class Preferences(Presented, Listed["Preference"]):
             lines.append(f"Three systems beat one another in a circle in {cycles} of {counted(cycles.n, 'triple')}.")
         if few := few_groups(len({one.group for one in self.preferences if one.group})):
             lines.append(f"{few}.")
-        return lines
+        return [*lines, *filter(None, [self.remark])]
 
     def tables(self) -> list[Table]:
-        """Win rates; criteria; strengths of more than two systems."""
+        """Outcomes; win rates; criteria; strengths of more than two systems."""
+        sides = {one.names for one in self.preferences}
+        outcomes = (*(sides.pop() if len(sides) == 1 else "ab"), *list(self.counts)[2:])
         head = ("", "rate", "95 % interval", "pairs")
         controlled, strengths, _ = self._fit()
         rates = [self.win_rate(), controlled, self.position, self.consistency, self.cycles]
-        shown: list[Table] = [("", head, [_row(one) for one in rates if one is not None and one.n])]
+        shown: list[Table] = [("Outcomes", outcomes, [(*self.counts.values(),)])]
+        shown.append(("", head, [_row(one) for one in rates if one is not None and one.n]))
         if len(self.criteria) > 1:
             rows = [_row(self.win_rate(criterion=id_)) for id_ in self.criteria]
             shown.append((f"Win rate of {self.systems[0]} by criterion", head, rows))
         if len(self.systems) > 2 and strengths:
             top = ("system", "strength", "95 % interval", "wins", "pairs", "win rate")
-            told = ((s, _range(s.interval, "{:+.2f}"), str(self.win_rate(s.name))) for s in strengths)
-            shown.append(
-                ("Strengths", top, [(s.name, s.value, ends, f"{s.wins:g}", s.n, won) for s, ends, won in told])
-            )
+            ranked = [(s, _range(s.interval, "{:+.2f}"), str(self.win_rate(s.name))) for s in strengths]
+            shown.append(("Strengths", top, [(s.name, s.value, at, f"{s.wins:g}", s.n, won) for s, at, won in ranked]))
         return shown
 
     def to_dict(self) -> dict[str, Any]:
