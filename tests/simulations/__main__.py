@@ -46,7 +46,7 @@ TABLES: dict[Callable[[int], Table], tuple[int, Sequence[object]]] = {
     estimating.rogan_gladen: (1, ("rate", "judge", "50 labels", "100 labels", "200 labels")),
     agreeing.coefficients: (1, ("rate", "judge", *_BY_SIZE, "20 × 10, ICC 0.3")),
     agreeing.rates: (1, ("rate", "n", *agreeing.RATES_OF_CLASSES)),
-    agreeing.numbers: (1, ("ratings", "n", *agreeing.NUMBERS)),
+    agreeing.numbers: (1, ("ratings", "figure", *_BY_SIZE, "20 × 10")),
     agreeing.uneven: (1, ("what", "n", *agreeing.UNEVEN)),
     agreeing.items: (1, ("rate", "shared", *_BY_SIZE[1:], "20 × 10")),
     agreeing.ceilings: (1, ("what", "people", "n", "judge with each", "people with each other")),

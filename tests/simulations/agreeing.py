@@ -139,14 +139,17 @@ def numbers(runs: int) -> Table:
     """Yield the coverage of what is said of numbers."""
     for exact in (None, 0.8, 0.9):
         whole = {one.name: one for one in _pair(*rated(chance_of(12), 200_000, exact), STARS, None)}
+        columns = []
         for size in (*SIZES, None):
             chance, tally = chance_of(13), Tally(whole, NUMBERS)
             groups = _GROUPS if size is None else None
             for _ in range(runs if size != SIZES[-1] else runs // 2):
                 found = _pair(*rated(chance, size or 200, exact, groups), STARS, groups)
                 tally.add({one.name: one for one in found})
-            named = "two noisy raters" if exact is None else f"{exact:.0%} exact"
-            yield (named, size or "20 × 10", *map(shown, tally.shares())), lowest(tally.shares())
+            columns.append(tally.shares())
+        named = "two noisy raters" if exact is None else f"{exact:.0%} exact"
+        for figure, shares in zip(NUMBERS, zip(*columns, strict=True), strict=True):
+            yield (named, figure, *map(shown, shares)), lowest(shares)
 
 
 UNEVEN = ("kappa", "phi or pearson", "spearman", "kendall", "alpha", "AC1", "ICC1")
