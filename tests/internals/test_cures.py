@@ -39,6 +39,7 @@ from rubric import (
     influence,
     lint,
     plan,
+    prefer_many,
 )
 from rubric.formats import dumps_suite
 from rubric.internals.guesses import name_cure, word_cure
@@ -60,6 +61,8 @@ RUBRIC = (
 REPLIES = ["We thank you, politely.", "No."] * 12
 CANDIDATES = [package.Candidate(reply, variables={"topic": "refunds"}) for reply in REPLIES]
 LABELS = Labels({place: reply != "No." for place, reply in enumerate(REPLIES)})
+PAIRS = [{"a": "We thank you.", "b": "No.", "topic": "refunds"}] * 6
+PREFERENCES = prefer_many(PAIRS, RUBRIC, "offline")
 TREE = ask("Is it polite?").yes(1.0).no(0.0)
 
 
@@ -84,6 +87,7 @@ def values() -> dict[str, Any]:
         "result": graded[0], "results": [*graded], "difference": compare(graded, graded),
         "criterion_agreement": agreement(graded, LABELS).overall,
         "frame": pd.DataFrame({"key": [0], "value": [1]}),
+        "pairs": PAIRS, "preferences": PREFERENCES, "preference": PREFERENCES[0],
     }  # fmt: skip
 
 
@@ -102,6 +106,7 @@ KINDS: dict[str, Any] = {
     "Difference": VALUES["difference"], "CriterionAgreement": VALUES["criterion_agreement"],
     "Grading": grade_many([], RUBRIC, "offline"), "Store": package.Store, "Matcher": package.call("search"), "Run": package.Run([package.Message("user", "Why?")]),
     "Row": VALUES["row"], "Case": VALUES["suite"].cases[0],
+    "Preferences": PREFERENCES, "Preference": PREFERENCES[0],
     "Grades": VALUES["grades"], "Summary": VALUES["summary"], "Usage": VALUES["usage"],
 }  # fmt: skip
 """An object of each class whose attributes are guessed."""

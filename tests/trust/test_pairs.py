@@ -9,6 +9,8 @@ import json
 import shlex
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+import polars as pl
 import pytest
 
 from rubric import Contains, DefinitionError, Judge, Jury, Rubric, When, prefer_many
@@ -166,6 +168,24 @@ def test_an_empty_cell_is_no_text() -> None:
     (one,) = prefer_many([row], "Says thank you", "offline")
     assert (one.key, one.group, one.names) == ("", "", ("a", "b"))
     assert one.results[0].candidate is None or one.results[0].candidate.input == ""
+
+
+@each_row("frame_of", [pd.DataFrame, pl.DataFrame])
+def test_a_frame_is_a_table_of_pairs(frame_of: Any) -> None:
+    """The rows of a frame are taken and checked as those of a file; an empty cell is no text."""
+    rows = rows_with("ticket reply_old reply_new output")
+    frame = frame_of([{**row, "question": None} for row in rows])
+    assert "name both sides, a and b, with columns={'a': 'reply_old', 'b': 'reply_new', 'input': 'question'}" in (
+        refusal_of(frame[["ticket", "reply_old", "reply_new", "question"]])
+    )
+    columns = {"a": "reply_old", "b": "reply_new", "key": "ticket", "input": "question"}
+    model = ScriptedModel(lambda _: {"choice": "tie"})
+    found = prefer_many(frame, "Says thank you", model, columns=columns)
+    assert [one.key for one in found] == ["T0"] * 3
+    assert rows[0]["reply_new"] in model.asks[0].messages[-1].text
+    assert "None" not in model.asks[0].messages[-1].text
+    with pytest.raises(DefinitionError, match="there are no pairs"):
+        prefer_many(frame[:0], "Says thank you", model, columns=columns)
 
 
 def test_a_file_of_pairs_may_be_named_by_a_text(tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ from rubric.embed import (
     judge_or_default,
     one_candidate,
     rows_in,
+    source_of,
 )
 from rubric.engine import CandidateLike, PairColumns, Plan
 from rubric.engine.bulk import session
@@ -299,8 +300,8 @@ def prefer_many(*args: Any, **named: Any) -> Any:
 
     Args:
         pairs: Pairs `(a, b)` of candidates; or mappings with `a`, `b` and, if known, `input`, `reference`, `context`,
-            `key`, `group`, `model_a` and `model_b`; or the path of a file of such rows (JSON lines or CSV). Pairs of
-            one group belong together: intervals take them as one draw.
+            `key`, `group`, `model_a` and `model_b`; or a frame, or the path of a file, of such rows. Pairs of one group
+            belong together: intervals take them as one draw.
         rubric: As for `prefer`.
         judge: As for `prefer`.
         both_orders: As for `prefer`.
@@ -397,15 +398,12 @@ def _did(event: Event) -> tuple[Any, ...]:
     return tuple(getattr(event, name, None) for name in ("role", "content", "name", "arguments"))
 
 
-def pairs_of(
-    pairs: Any,
-    columns: Mapping[str, str | Sequence[str] | None] | None = None,
-    field: str = "pairs",
-    row_of: Callable[[Mapping[Any, Any]], Mapping[Any, Any]] = dict,
-) -> tuple[list[Pair], str]:
-    """Return *pairs*, the argument *field*, and a remark on texts in their rows that no judge sees; '' without one."""
+def pairs_of(pairs: Any, columns: Any = None, field: str = "pairs", row_of: Any = dict) -> tuple[list[Pair], str]:
+    """Return *pairs*, the argument *field*, a remark on unused texts; *row_of* makes a row of one with other keys."""
     if isinstance(pairs, str | Path):
         pairs = (row for _, row in rows_in(field, Path(pairs)))
+    elif type(pairs).__name__ == "DataFrame" and (head := [*map(str, pairs.columns)]):
+        pairs = source_of(pairs, {**dict.fromkeys(head), "output": head[0]}).items  # its rows, whatever they hold
     if isinstance(pairs, bytes | Mapping | Candidate) or not isinstance(pairs, Iterable):
         allowed = "an iterable of pairs, of mappings with both sides, or the path of a file of such rows"
         raise fields.refuse(field, pairs, allowed)

@@ -88,7 +88,7 @@ class Preferences(Presented, Listed["Preference"]):
 
     Args:
         preferences: In the order of the pairs.
-        remark: What their rows hold that no judge sees; '' for nothing.
+        unseen: What their rows hold that no judge sees; '' for nothing.
     """
 
     _kind = "pair"
@@ -97,7 +97,7 @@ class Preferences(Presented, Listed["Preference"]):
     _truth = ".win_rate"
 
     preferences: tuple[Preference, ...]
-    remark: str = ""
+    unseen: str = ""
 
     def __attrs_post_init__(self) -> None:
         if not self.preferences:
@@ -288,7 +288,7 @@ class Preferences(Presented, Listed["Preference"]):
             lines.append(f"Three systems beat one another in a circle in {cycles} of {counted(cycles.n, 'triple')}.")
         if few := few_groups(len({one.group for one in self.preferences if one.group})):
             lines.append(f"{few}.")
-        return [*lines, *filter(None, [self.remark])]
+        return [*lines, *filter(None, [self.unseen])]
 
     def tables(self) -> list[Table]:
         """Outcomes; win rates; criteria; strengths of more than two systems."""
