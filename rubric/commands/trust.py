@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -11,7 +13,7 @@ from typing import Any
 
 import click
 
-from rubric import Grades, LoadError, load
+from rubric import Grades, LoadError, dump, load
 from rubric.commands.file_arguments import WrongLineError, holds_results
 from rubric.commands.kept_runs import last_runs
 from rubric.commands.options import BY, FORMAT, JUDGE, LABEL_COLUMN, PATH, RISK, refuse_folder, refuse_given
@@ -118,8 +120,9 @@ def estimate(results: Path, labels: Path, *, least: float | None, columns: Any, 
 @click.option("--at", type=float, metavar="V", help="The cost of a false pass in false fails, or the rate.")
 @LABEL_COLUMN
 @JUDGE
+@click.option("--write", is_flag=True, help="Write the threshold into FILE; its comments stay.")
 @FORMAT
-def thresholds(file: Path, results: Path, labels: Path, *, columns: Any, judge: Any, form: str, **how: Any) -> None:
+def thresholds(file: Path, results: Path, labels: Path, *, columns: Any, judge: Any, form: str, **given: Any) -> None:
     """
     Choose a threshold by labels of people.
 
@@ -128,8 +131,11 @@ def thresholds(file: Path, results: Path, labels: Path, *, columns: Any, judge: 
 
     Exit codes: 0 chosen, 2 bad input.
     """
-    grades = Grades.read_jsonl(results, load(file), judge)
-    print_result(from_extra("rubric.trust", "thresholds")(grades, _labels(labels, columns)).best(**how), form)
+    grades, write = Grades.read_jsonl(results, load(file), judge), given.pop("write")
+    found = from_extra("rubric.trust", "thresholds")(grades, _labels(labels, columns)).best(**given)
+    print_result(found, form)
+    if write:
+        dump(found.rubric, file)
 
 
 def _either(file: Path, rubrics: Sequence[Path], judge: Any) -> Grades:
@@ -193,9 +199,10 @@ def compare(new: Path | None, old: Path | None, *, by: str | None, out: Path | N
     Exit codes: 0 no worse, 1 the pass rate or the score, of all or of a group, is worse and chance does not explain it,
     2 bad input.
     """
-    labels, rubrics = given["labels"], given["rubrics"]
+    labels, rubrics, of = given["labels"], given["rubrics"], ""
     if new is None:
         new, old = (folder / "results.jsonl" for folder in last_runs(2))
+        of = f", runs of {shlex.join(json.loads((new.parent / 'run.json').read_bytes())['files'])}"
     if old is None:
         raise click.UsageError(f"name two runs, such as rubric compare {new} old.jsonl; or none, for the last two kept")
     new, old = (each / "results.jsonl" if each.is_dir() else each for each in (new, old))
@@ -209,9 +216,9 @@ def compare(new: Path | None, old: Path | None, *, by: str | None, out: Path | N
         people = from_extra("rubric.trust", "Labels").read(labels[0]) if labels else None
         first, second = (_either(file, rubrics, judge) for file in (new, old))
         first.report(out, against=second, labels=people)
-    found = from_extra("rubric.trust", "compare")(new, old, labels, by=by)
     if given["form"] != "json":
-        print_line(f"new: {new}, old: {old}", problem=True)
+        print_line(f"new: {new}, old: {old}{of}", problem=True)
+    found = from_extra("rubric.trust", "compare")(new, old, labels, by=by)
     print_result(found, given["form"])
     worse = [one for one in found if one.id in ("pass rate", "score") and one.interval[1] < 0]
     worse += [c for group in found.groups.values() for c in group if c.is_shown and c.difference < 0]

@@ -91,7 +91,7 @@ def _values_of(result: Grade | Ungraded | Record, by: str | Callable[[Any], obje
     return [] if name is None or name == "" else [str(name)]
 
 
-class Figure(float):
+class Figure(Guided, float):
     """A number that may be called as well: `grades.mean` and, as in pandas, `grades.mean()`."""
 
     def __call__(self) -> float:

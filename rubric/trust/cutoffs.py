@@ -102,6 +102,7 @@ class ChosenThreshold(Presented):
         return [
             f"On the {self.n} labels that chose it, it agrees in {percent(self.apparent)}, which flatters.",
             "Measure it with other labels, or by these figures; the same labels flatter whatever is measured by them.",
+            "To keep it, write dump(best.rubric, 'rubric.yaml'), or --write at a terminal.",
             *sentences(self.notes),
         ]
 
@@ -133,6 +134,7 @@ class Thresholds(Presented, Listed[Point]):
     _sample: _Sample = field(eq=False)
     notes: tuple[str, ...] = ()
 
+    @guided
     def best(self, aim: Aim = "agreement", at: float | None = None) -> ChosenThreshold:
         """
         Return the threshold that serves *aim* best; of several alike the middle one.

@@ -232,6 +232,10 @@ def test_the_last_two_runs_of_the_same_files_are_compared() -> None:
     assert found.exit_code == 0
     assert "pass rate" in found.stdout
     assert run("compare", "one.jsonl").exit_code == 2
+    lacking = run("compare", "--by", "topic")
+    (new, old), (which, message) = kept(), lacking.stderr.splitlines()
+    assert which == f"new: {new / 'results.jsonl'}, old: {old / 'results.jsonl'}, runs of rubric.yaml replies.jsonl"
+    assert "grade the new run again" in message
 
 
 # -- in the browser ----------------------------------------------------------------------------------------

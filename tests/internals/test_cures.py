@@ -107,7 +107,7 @@ KINDS: dict[str, Any] = {
     "Grading": grade_many([], RUBRIC, "offline"), "Store": package.Store, "Matcher": package.call("search"), "Run": package.Run([package.Message("user", "Why?")]),
     "Row": VALUES["row"], "Case": VALUES["suite"].cases[0],
     "Preferences": PREFERENCES, "Preference": PREFERENCES[0],
-    "Grades": VALUES["grades"], "Summary": VALUES["summary"], "Usage": VALUES["usage"],
+    "Grades": VALUES["grades"], "Figure": VALUES["grades"].mean, "Summary": VALUES["summary"], "Usage": VALUES["usage"],
 }  # fmt: skip
 """An object of each class whose attributes are guessed."""
 
@@ -204,7 +204,7 @@ TYPED = {
     "output": "'out.html'", "target": "lambda case: 'Thanks.'",
     "voting": "'median'", "aggregate": "'median'",
     "n": "3", "on": "'each turn'", "system_prompt": "'Be strict.'", "prompt": "'Why?'", "index": "'text'", "api_base": "'http://localhost:8000/v1'", "base_url": "'http://localhost:8000/v1'", "messages": "[]",
-    "token_limit": "50_000", "any_of": "['Friday']", "all_of": "['Friday']", "case_insensitive": "True", "temperature": "0", "threshold": "0.5", "timeout": "30", "retries": "3", "tpm": "90_000", "description": "'Be strict.'",
+    "token_limit": "50_000", "any_of": "['Friday']", "all_of": "['Friday']", "case_insensitive": "True", "temperature": "0", "threshold": "0.5", "timeout": "30", "retries": "3", "tpr": "0.95", "tnr": "0.95", "pass_rate": "0.5", "tpm": "90_000", "description": "'Be strict.'",
 }  # fmt: skip
 """What people give for an option, as they type it."""
 

@@ -160,6 +160,12 @@ def test_thresholds_are_chosen_at_a_terminal(tmp_path: Path) -> None:
     done = run("thresholds", *files_)
     assert done.exit_code == 0, done.output
     assert "Pass from 0.4: the judge then agrees with people in" in done.output
+    assert "dump(best.rubric, 'rubric.yaml'), or --write at a terminal" in " ".join(done.output.split())
+    file = tmp_path / "rubric.yaml"
+    file.write_text(f"# agreed in May\n{file.read_text()}")
+    assert run("thresholds", *files_, "--write").exit_code == 0
+    assert (load(file).threshold, file.read_text()[:15]) == (0.4, "# agreed in May")
+    dump(rubric, file)
     assert "Chosen for TPR at 0.5" in run("thresholds", *files_, "--for", "TPR", "--at", 0.5).output
     done = run("thresholds", *files_, "--for", "TPR")
     assert done.stderr.startswith("--for: 'TPR' takes a rate in 0..1, such as --at 0.95; write rubric thresholds ")
