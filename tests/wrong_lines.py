@@ -173,6 +173,8 @@ def lost_in(said: str, typed: list[str]) -> list[str]:
         except ValueError:
             broken.append(f"not a line: {line}")
             continue
+        if ">" in words[-2:]:  # a shell writes what is printed
+            words, told = words[:-2], {*told, "--out", words[-1]}
         have = [
             part for each in words for part in (each.split("=", 1) if each.startswith("--") and "=" in each else [each])
         ]
