@@ -162,6 +162,7 @@ def lost_in(said: str, typed: list[str]) -> list[str]:
         *re.findall(r"(--\w+) \S+ is not a format", said),
         *re.findall(r"for (\S+) % write", said),
         *re.findall(r"--out (\S+): it is a page", said),
+        *re.findall(r"'\[rubric\|suite\]': '([^']*)' is not one of", said),
     }
     told |= {part for each in re.findall(r"[Ww]ithout ([^;]*?), write", said) for part in shlex.split(each)}
     parts = [
@@ -199,6 +200,7 @@ def problem_in(words: list[str]) -> str:
     if words[0] not in commands():
         return "no such command"
     try:
+        words = words[: words.index(">")] if ">" in words else words
         with commands()[words[0]].make_context(f"rubric {words[0]}", words[1:]):
             return ""
     except click.ClickException as problem:

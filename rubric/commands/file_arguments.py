@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
-from rubric import RubricError
-from rubric.embed import fields, rows_in
+from rubric import Rubric, RubricError, load
+from rubric.embed import fields, rows_in, shorten
 from rubric.engine.sources import holds_many
 from rubric.formats.projects import is_rubric
 from rubric.formats.registry import find_format, format_names
@@ -69,6 +69,16 @@ def kind_of(file: str = "") -> str:
             is_small = Path(file).stat().st_size < _LARGEST
             return "rubric" if is_small and is_rubric(file) else "results" if holds_results(Path(file)) else "*"
     return "*" if file and Path(file).exists() else ""
+
+
+def rubrics_in(folder: Path) -> dict[Path, Rubric]:
+    """Return the rubrics of the YAML files in *folder*, but for hidden ones."""
+    found = {}
+    for path in sorted(folder.glob("[!.]*.y*ml")):
+        with suppress(RubricError):
+            if is_rubric(path):
+                found[path] = load(path)
+    return found
 
 
 def arguments_of(command: click.Command) -> list[click.Argument]:
@@ -196,7 +206,11 @@ def find_near(command: click.Command, files: Sequence[str]) -> dict[str, list[st
             same = [name for name in others if Path(name).stem == path.stem and Path(name).suffix in endings]
             alike = same if len(same) == 1 else filter(None, [fields.misspelt(path.name, others)])
             of_pattern = sorted(each.name for each in path.parent.glob(path.name))
-            if names := of_pattern or [*alike]:
+            names = of_pattern or [*alike]
+            if not names and _places(command)[:1] == ["rubric"] and file == files[0] and path.suffix in _TREES[:2]:
+                rubrics = [each.name for each in rubrics_in(path.parent)]
+                names = rubrics * (len(rubrics) == 1)
+            if names:
                 found[file] = [str(path.with_name(name)) for name in names]
     return found
 
@@ -270,6 +284,8 @@ def check_files(context: click.Context) -> None:
     if command.name == "grade-many" and pick_alone(files):
         raise click.UsageError("grade grades one candidate, or a suite")
     for place, file in zip([*places, *places[-1:] * len(files)], files, strict=False):
+        if context.meta.get(TRIAL) and not Path(file).exists() and " " not in file:
+            continue  # what is not there is told when it is read
         _check_file(command, place, file, files)
 
 
@@ -284,7 +300,13 @@ def _check_missing(command: click.Command, place: str, file: str) -> None:
     if place == "rubric" and " " in file:
         text = shlex.quote(f"criteria: [{json.dumps(file, ensure_ascii=False)}]")
         raise click.UsageError(f"{file!r} is a text, and a rubric is a file, such as echo {text} > rubric.yaml")
+    if file == "help":
+        raise click.UsageError("help is an option")
     is_variadic = any(each.nargs < 0 for each in arguments_of(command))
+    if place == "rubric":
+        near = [*map(str, rubrics_in(Path(file).parent))]
+        there = f"; there are {shorten(', '.join(near), 120)}" * (len(near) > 1)
+        raise WrongLineError(f"{file}: {MISSING}{there}", {})
     if find_near(command, [file]) or not (command.name == "view" or is_variadic):
         raise WrongLineError(f"{file}: {MISSING}", {})
 

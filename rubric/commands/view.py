@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from rubric import DefinitionError, Grades, Rubric, RubricError, load, load_suite
-from rubric.commands.file_arguments import WrongLineError, first_row, holds_results, kind_of
+from rubric.commands.file_arguments import WrongLineError, first_row, holds_results, kind_of, rubrics_in
 from rubric.commands.kept_runs import folder_of_runs, kept_runs
 from rubric.commands.local_server import NO_BROWSER, PORT, LocalServer, Page
 from rubric.commands.options import JUDGE, PATH
@@ -134,11 +134,9 @@ def check_rubrics(file: Path, rubrics: Sequence[Path]) -> None:
     if rubrics or kind_of(str(file)) != "results":
         return
     message = f"{file}: results name their rubric by its digest alone; add --rubric FILE, a rubric or a suite"
-    digest = first_row(file).get("digest")
-    for path in sorted({*file.parent.glob("*.y*ml"), *Path().glob("*.y*ml")}):
-        with suppress(RubricError):
-            if is_rubric(path) and load(path).digest == digest:
-                raise WrongLineError(message, {"rubrics": ("--rubric", str(path))})
+    for path, rubric in {**rubrics_in(file.parent), **rubrics_in(Path())}.items():
+        if rubric.digest == first_row(file).get("digest"):
+            raise WrongLineError(message, {"rubrics": ("--rubric", str(path))})
     raise click.UsageError(message)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import click
+from attrs import frozen
 
 from rubric import DefinitionError, RubricError
 from rubric.commands.file_arguments import (
@@ -109,7 +110,7 @@ def meant(
         cure = _option_cure(context, command, option)
         about.append(f"no such option {option}{_ACTION.sub('; ', cure, count=1)}")
         others = [words[0] for name, words in (*units, *rest[1:]) if not name and words[0][:1] != "-"]
-        added = _guessed(cure, own, option, value, rest, takes_any=are_enough(command, others))
+        added = _Unknown(option, value, cure, command, own, others).units(rest)
         units, is_whole = units + added, is_whole and bool(added)
     said = _joined(*about)
     return _with_line(said, group, command, _changed(units, change or {}), before) if is_whole else said
@@ -126,50 +127,88 @@ def _joined(*said: str) -> str:
     return text.replace("?; without ", "? Without ").replace("?; ", "? ")
 
 
-def _guessed(
-    cure: str, own: Mapping[str, click.Option], option: str, value: str, rest: list[Unit], *, takes_any: bool
-) -> list[Unit]:
+@frozen
+class _Unknown:
     """
-    Return what the *cure* of an unknown *option* asks for, with its *value*, or that of *rest*; [] of a sentence.
+    An option that there is not.
 
-    A file that is there is its value if the option is left out and it *takes_any*: the command needs no more files.
+    Args:
+        name: As it was typed, and the *value* behind a sign of equality.
+        cure: What is said of it.
+        command: The command that was meant, and its *own* options by their names.
+        files: The other arguments.
     """
-    kind, what = action.groups() if (action := _ACTION.match(cure)) else ("", "")
-    if not cure or cure.startswith(_ELSEWHERE):
-        kind = "without"
-    new = shlex.split(meant_in(cure))
-    known, takes = own.get(new[0]) if new else None, kind in ("FILE", "TEXT")
-    if known is not None:
-        takes = not known.is_flag and (len(new) == 1 or new[-1][-1] == "=")
-    if not value and rest and not rest[0][0] and rest[0][1][0][:1] != "-":
-        is_value = takes or ((kind or new) and not Path(rest[0][1][0]).exists()) or (kind == "without" and takes_any)
-        value = rest.pop(0)[1][0] if is_value else ""
-    given: Sequence[str] = [value] * bool(value)
-    if known is not None:
+
+    name: str
+    value: str
+    cure: str
+    command: click.Command
+    own: Mapping[str, click.Option]
+    files: Sequence[str]
+
+    @property
+    def action(self) -> tuple[str, str]:
+        """What the cure begins with: what to do, and with what; ">" writes what is printed."""
+        if action := _ACTION.match(self.cure):
+            return action[1], action[2] or ""
+        if self.cure and not self.cure.startswith(_ELSEWHERE):
+            return "", ""
+        prints = "--out" not in self.own and self.command.name not in ("init", "view")
+        return ">" if prints and word_cure("options", "", self.name, ["--out"]) else "without", ""
+
+    def units(self, rest: list[Unit]) -> list[Unit]:
+        """
+        Return what the cure asks for, with the value, or that of *rest*; [] of a sentence.
+
+        A file that is there is the value of an option that is left out, if the command needs no more files.
+        """
+        kind, what = self.action
+        new = shlex.split(meant_in(self.cure))
+        known, takes = self.own.get(new[0]) if new else None, kind in ("FILE", "TEXT")
+        if known is not None:
+            takes = not known.is_flag and (len(new) == 1 or new[-1][-1] == "=")
+        value = self.value
+        if not value and rest and not rest[0][0] and rest[0][1][0][:1] != "-":
+            is_left = (kind or new) and not Path(rest[0][1][0]).exists()
+            is_left = is_left or (kind == "without" and are_enough(self.command, self.files))
+            value = rest.pop(0)[1][0] if takes or is_left else ""
+        given: Sequence[str] = [value] * bool(value)
+        if known is not None:
+            return self._as_option(known, new, value, takes=takes)
+        if kind == "FILE":
+            return self._as_file(what, value) if value else []
+        if kind == "TEXT":
+            return [("TEXT", given), ("FILE 2", ["-"])] * bool(given)
+        if kind == ">" and value in ("json", "table") and "--format" in self.own:
+            return [("form", ["--format", value])]
+        if kind == ">" and value and not Path(value).exists():
+            return [(">", given)]
+        found: list[Unit] = [("COMMAND", [what])] * bool(what)
+        return found + [("without", [*[self.name] * (kind in ("without", ">")), *given])] * bool(kind)
+
+    def _as_option(self, known: click.Option, new: list[str], value: str, *, takes: bool) -> list[Unit]:
+        """Return the words *new*, of an option that is *known*, with the *value* if it *takes* one."""
         if value and value not in getattr(known.type, "choices", [value]) and Path(value).exists():
-            return [("", given)]
+            return [("", [value])]
         if takes or not value:
-            return [(known.name or "", [*new[:-1], f"{new[-1]}{value}"] if new[-1][-1] == "=" else [*new, *given])]
-        if Path(value).suffix and "--out" in own:
-            return [(own["--out"].name or "", ["--out", value])]
-        return [(known.name or "", new), ("without", given)]
-    if kind == "FILE":
-        return _as_file(what, own, option, value, takes_any=takes_any) if value else []
-    if kind == "TEXT":
-        return [("TEXT", given), ("FILE 2", ["-"])] * bool(given)
-    found: list[Unit] = [("COMMAND", [what])] * bool(what)
-    return found + [("without", [*[option] * (kind == "without"), *given])] * bool(kind)
+            words = [*new[:-1], f"{new[-1]}{value}"] if new[-1][-1] == "=" else [*new, *[value] * bool(value)]
+            return [(known.name or "", words)]
+        if Path(value).suffix and "--out" in self.own:
+            return [(self.own["--out"].name or "", ["--out", value])]
+        return [(known.name or "", new), ("without", [value])]
 
-
-def _as_file(place: str, own: Mapping[str, click.Option], option: str, value: str, *, takes_any: bool) -> list[Unit]:
-    """Return the *value* of an unknown *option* as the file at a *place*; one that is not there, as what it may be."""
-    if not Path(value).exists():
-        if ("out" in option or takes_any) and "--out" in own:
-            return [(own["--out"].name or "", ["--out", value])]  # it is written
-        column = meant_in(word_cure("options", "every", f"--{value}-column", own)).removeprefix("--column ")
-        if column.endswith("="):
-            return [("columns", ["--column", f"{column}{value}"])]
-    return [(f"FILE {place}", [value])]
+    def _as_file(self, place: str, value: str) -> list[Unit]:
+        """Return the *value* as the file at a *place*; one that is not there, as what it may be."""
+        if not Path(value).exists():
+            is_more = bool(self.files) and are_enough(self.command, self.files)
+            if ("out" in self.name or (is_more and place != "1")) and "--out" in self.own:
+                return [(self.own["--out"].name or "", ["--out", value])]  # it is written
+            column = meant_in(word_cure("options", "every", f"--{value}-column", self.own)).removeprefix("--column ")
+            if column.endswith("="):
+                return [("columns", ["--column", f"{column}{value}"])]
+            if is_more:
+                return [("without", [self.name, value])]
+        return [(f"FILE {place}", [value])]
 
 
 def _changed(units: Sequence[Unit], change: Change) -> list[Unit]:
@@ -191,18 +230,19 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
     if files is None or not is_fit(command, files := put_in_order(command, files)):
         return said
     units = _columns(command, files, units)
-    said, units, written = _printed(said, command, files, units)
+    said, units = _printed(said, command, files, units)
     if "report" in dict(units) and isinstance(group.command, click.Group):
         command = group.command.get_command(group, "grade-many") or command
     own = {*_options_of(command, group)}
     given = [
         (words, name != "without" and bool(own & {words[0].partition("=")[0], words[0][:2]}))
         for name, words in units
-        if name and not name[0].isupper()
+        if name and not name[0].isupper() and name != ">"
     ]
     words = [*files, *(word for each, is_own in given if is_own for word in each)]
     lost = [word for each, is_own in given if not is_own for word in each]
     piped = [f"echo {shlex.quote(words[0])} | " for name, words in units if name == "TEXT"]
+    written = "".join(f" > {shlex.quote(words[0])}" for name, words in units if name == ">")
     line = f"{''.join(piped)}{group.command_path} {command.name} {shlex.join(words)}".rstrip() + written
     is_new = words != typed or piped or names or written
     if {"--", "--help", "-h"} & {*words} or len(line) > _LONGEST or clean(line) != line:
@@ -239,18 +279,18 @@ def _files_in(units: Sequence[Unit]) -> list[str] | None:
     return files
 
 
-def _printed(said: str, command: click.Command, files: list[str], units: list[Unit]) -> tuple[str, list[Unit], str]:
-    """Return *said*, *units* and the end of a line for one candidate, whose result is printed, or has a report."""
+def _printed(said: str, command: click.Command, files: list[str], units: list[Unit]) -> tuple[str, list[Unit]]:
+    """Return *said* and *units* with a file for what is printed: the result of one candidate, or its report."""
     outs = [words[-1].removeprefix("--out=") for name, words in units if name == "outs" and words[-1] != "--out"]
+    told = "" if "is printed" in said else "it is printed"
     if command.name != "grade" or [*map(kind_of, files)] != ["rubric", "*"] or len(outs) != 1:
-        return said, units, ""
+        return _joined(said, told * any(name == ">" for name, _ in units)), units
     rest = [unit for unit in units if unit[0] not in ("outs", "form")]
     if outs[0] in ("json", "table"):
-        return said, [*rest, ("form", ["--format", *outs])], ""
+        return said, [*rest, ("form", ["--format", *outs])]
     if Path(outs[0]).suffix not in ("", ".json", ".jsonl", ".txt"):
-        return _joined(said, "a report is of many, or of a file of one"), [*rest, ("report", ["--report", *outs])], ""
-    told = "" if "is printed" in said else "the result of one candidate is printed"
-    return _joined(said, told), [*rest, ("form", ["--format", "json"])], f" > {shlex.quote(outs[0])}"
+        return _joined(said, "a report is of many, or of a file of one"), [*rest, ("report", ["--report", *outs])]
+    return _joined(said, told), [*rest, ("form", ["--format", "json"]), (">", outs)]
 
 
 def _with_example(said: str, left: str, line: str) -> str:
@@ -281,12 +321,15 @@ def _mended(
         return mend_surplus(command, files)
     if isinstance(problem, click.BadOptionUsage) and said.endswith("requires an argument"):
         option = _options_of(command, click.Context(command))[problem.option_name]
-        values = [*getattr(option.type, "choices", ()), (option.metavar or "VALUE").replace("MODEL", "openai/gpt-5")]
+        named = {"MODEL": "openai/gpt-5", "N": "4"}.get(option.metavar or "", option.metavar or "VALUE")
+        values = [*getattr(option.type, "choices", ()), named]
         return f"{said}, such as {problem.option_name} {values[0]}", {}
     param = problem.param if isinstance(problem, click.BadParameter) else None
     if isinstance(param, click.Argument) and len(files) == 1:
         cure = word_cure("choices", command.name or "", files[0], [*getattr(param.type, "choices", ())])
-        return f"{said}{cure}", {"ARGUMENTS": [meant_in(cure)]} if cure else {}
+        held = kind_of(files[0]) if Path(files[0]).suffix in (".yaml", ".yml", ".json") else ""
+        meant_kind = {"rubric": "rubric", "*": "suite"}.get(held, meant_in(cure))
+        return f"{said}{cure}", {"ARGUMENTS": [meant_kind]} if meant_kind else {}
     if param is None or not param.opts or not (words := dict(units).get(param.name or "")):
         return said, {}
     return _mended_value(said, param, words[-1].removeprefix(f"{param.opts[0]}="), command, files)
