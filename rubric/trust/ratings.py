@@ -484,8 +484,8 @@ def _column(given: Judged, criterion: str, values: Sequence[Value], place: str) 
     name, (scale, said) = "", (UNIT, given.scores)
     if len(single) == 1 and given.columns[single[0]][0].kind != "verdict":
         name, (scale, said) = single[0], given.columns[single[0]]
-    are_options = {str(value).strip().casefold() for value in values} <= {*map(str.casefold, scale.options)}
-    if not are_options and all(VERDICT.verdict(value) is not None for value in values):
+    own = {*map(str.casefold, scale.options)} & {"good", "bad", "accepted", "rejected"}  # else a verdict, as pass is
+    if not {str(v).strip().casefold() for v in values} <= own and all(VERDICT.verdict(v) is not None for v in values):
         return "", *given.columns[""]
     return name, evolve(scale, is_whole=True), said
 

@@ -954,7 +954,7 @@ def test_a_label_in_per_cent_is_told_its_share(labels: Labels, message: str) -> 
 
 
 def test_words_for_a_verdict_are_labels_of_the_whole_unless_they_are_options() -> None:
-    """Each word that the message lists is read; where the one criterion has options of these names, it has the labels."""
+    """Each word that the message lists is read; where the one criterion has good and bad as options, it has them."""
     pairs = [pair.split(" or ") for pair in VERDICTS.split(", ")]
     graded = grade_many(["x", "y"], Rubric("s").scores("x y"), "offline").collect()
     for yes, no in pairs:
@@ -965,6 +965,9 @@ def test_words_for_a_verdict_are_labels_of_the_whole_unless_they_are_options() -
     chosen = Rubric("s").chooses("Which?", {"bad": 0, "good": 1}, id="which")
     options = grade_many(["x", "y"], chosen, judge_function(lambda *_: "good")).collect()
     assert agreement(options, Labels({0: "good", 1: "bad"})).criteria[0].kind == "option"
+    passing = Rubric("s").chooses("Which?", {"fail": 0, "pass": 1}, id="which")
+    verdicts_ = grade_many(["x", "y"], passing, judge_function(lambda *_: "pass")).collect()
+    assert agreement(verdicts_, Labels({0: "pass", 1: "fail"})).criteria[0].kind == "verdict"
 
 
 def test_labels_by_rater_that_are_turned_round_are_told_the_right_way() -> None:
