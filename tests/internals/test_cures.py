@@ -333,6 +333,7 @@ FILES = [  # what is written, what the error says, and what is written then
     (ONE % "weight: 60%", "60% is 0.6", ONE % "weight: 0.6"),
     (ONE % "weight: -2", "polarity: penalty and weight: 1", ONE % "polarity: penalty, weight: 2"),
     (ONE % "scale: [1, 5]", "did you mean 'levels'?", ONE % "levels: [1, 5]"),
+    ("criteria: [{text: [Is polite, Is clear]}]\n", 'write "Is polite.\\n', 'criteria: [{text: "Is polite.\\n\\nIs clear."}]\n'),
     (ONE % "threshold: 0.5", "did you mean 'min_score'?", ONE % "min_score: 0.5"),
     (ONE % "check: contains ticket", "write check: {contains: ticket}", "criteria: [{check: {contains: ticket}}]"),
     (ONE % "when: contains refund", "write when: {contains: refund}", ONE % "when: {contains: refund}"),
