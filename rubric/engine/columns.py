@@ -21,6 +21,7 @@ from attrs import field, fields, frozen
 
 from rubric.errors import DefinitionError, Wording
 from rubric.internals.fields import as_map, is_missing, nearest, refuse, suggest
+from rubric.internals.fields import frozen as freeze_map
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guesses import argument_for
 from rubric.internals.row_files import refuse_twice
@@ -56,10 +57,6 @@ def _likely_fields(name: str) -> tuple[str, ...]:
     return _MEANS.get(plain) or tuple(_OWN[own] for own in near)
 
 
-def _as_named(value: object) -> FrozenMap:
-    return as_map("columns", value, "a mapping such as {'output': 'answer', 'input': 'question'}")
-
-
 @frozen
 class Columns:
     """
@@ -77,10 +74,11 @@ class Columns:
     _fields: ClassVar[tuple[str, ...]] = FIELDS
     _needed: ClassVar[tuple[str, ...]] = ("output",)
 
-    named: FrozenMap = field(factory=FrozenMap, converter=_as_named)
+    named: FrozenMap = field(factory=FrozenMap, converter=freeze_map)
 
     @named.validator
     def _check_named(self, _: object, value: Mapping[Any, Any]) -> None:
+        as_map("columns", value, f"a mapping such as {{{self._needed[0]!r}: 'answer', 'input': 'question'}}")
         for name, column in value.items():
             if column is None and name in self._needed:
                 raise DefinitionError(f"columns.{name}", f"a {self._of} has one; name its column")
@@ -98,11 +96,11 @@ class Columns:
         if value[name] in self._fields:
             turned = {column: name for name, column in value.items() if column in self._fields}
             return Wording("; it is the other way round: ", columns=turned)
-        field = argument_for("Candidate", str(name), self._fields) or next(iter(self._means(str(name))), "")
-        if not field:
+        wrong = [str(key) for key, column in value.items() if column is not None and key not in self._fields]
+        meant = {key: argument_for("Candidate", key, self._fields) or [*self._means(key), ""][0] for key in wrong}
+        if not (field := meant[str(name)]):
             return suggest(str(name), self._fields)
-        others = {key: column for key, column in value.items() if key != name}
-        return Wording(f"; it is {field!r}: ", columns={field: value[name], **others})
+        return Wording(f"; it is {field!r}: ", columns={meant.get(key) or key: of for key, of in value.items()})
 
     def _means(self, name: str) -> tuple[str, ...]:
         """Return the fields that a column called *name* may be meant for, the likeliest first; () for one of others."""
@@ -247,6 +245,8 @@ class PairColumns(Columns):
     def check_output(self, names: Collection[str], rows: Iterable[object]) -> None:
         """Refuse the columns *names* if a side is not there; two with texts in *rows* may clearly be meant."""
         sides = [self.named.get(side, side) for side in self._needed]
+        if sides[0] == sides[1]:
+            raise DefinitionError("columns.b", f"both sides are the column {sides[0]!r}; name the other one")
         if not (lacking := [side for side in sides if side not in names]):
             return
         free = [name for name in self._texts(rows) if not any(map(self._means, [name, *_words_of(name)]))]

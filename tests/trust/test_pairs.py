@@ -136,6 +136,11 @@ def test_without_one_clear_pair_no_line_is_proposed(names: str, given: Any, fold
         ({"model": "x"}, "columns.model: is not a field of a pair"),
         ({"output": "a"}, "columns.output: is not a field of a pair"),
         ({"a": None}, "columns.a: a pair has one; name its column"),
+        ({"a": "b"}, "columns.b: both sides are the column 'b'; name the other one"),
+        ({"b": "nosuch", "a": "nosuch"}, "columns.b: both sides are the column 'nosuch'; name the other one"),
+        (["a"], "columns: expected a mapping such as {'a': 'answer', 'input': 'question'}, got ['a']"),
+        ({"A": "x", "B": "y"}, "columns.A: is not a field of a pair; it is 'a': columns={'a': 'x', 'b': 'y'}"),
+        ({"query": "x", "z": None, "B": "y"}, "it is 'input': columns={'input': 'x', 'z': None, 'b': 'y'}"),
         ({"input": 3}, "columns.input: expected the name of a column"),
         (
             {},
