@@ -41,7 +41,7 @@ FILES["results.jsonl"] = (
     .collect()
     .to_jsonl()
 )
-FILES["before.jsonl"] = FILES["results.jsonl"]
+FILES["before.jsonl"] = FILES["found.json"] = FILES["results.jsonl"]
 _OF_ARGUMENTS = {
     "results": "results.jsonl", "new": "results.jsonl", "old": "results.jsonl", "others": "labels.csv",
     "labels": "labels.csv", "rubric": "polite.yaml", "file": "polite.yaml", "before": "polite.yaml",

@@ -65,9 +65,10 @@ def first_row(path: Path, kind: str = "") -> Mapping[str, Any]:
 def kind_of(file: str = "") -> str:
     """Return what *file* holds: a `rubric`, `results`, or `*` for another thing; '' if there is none."""
     with suppress(RubricError, OSError):
-        if Path(file).is_file():
-            is_small = Path(file).stat().st_size < _LARGEST
-            return "rubric" if is_small and is_rubric(file) else "results" if holds_results(Path(file)) else "*"
+        if Path(file).is_file() and Path(file).stat().st_size < _LARGEST and is_rubric(file):
+            return "rubric"
+    if Path(file).is_file() and holds_results(Path(file)):
+        return "results"
     return "*" if file and Path(file).exists() else ""
 
 

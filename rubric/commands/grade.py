@@ -90,6 +90,9 @@ class Inputs:
                 "threshold": ("--threshold", f"{click.get_current_context().params['min_pass_rate']:g}"),
             }
             raise WrongLineError("--min-pass-rate is a share of many; one candidate passes from a threshold", change)
+        if was_given("repeat"):
+            cure = "votes are a jury in a suite, or in Python, such as judge: {jury: {judge: openai/gpt-5, size: 3}}"
+            refuse_given({"repeat"}, f"has no use for one candidate; {cure}")
         refuse_given({"verbose"}, "has no use for one candidate, which is printed whole")
         if len(files) == 1 or not holds_many(Path(files[1])):
             if was_given("outs"):

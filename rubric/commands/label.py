@@ -22,7 +22,16 @@ from rubric.labelling.sheet import Answer, Sheet, read_answers
 from rubric.results import Record
 
 
-@click.command(cls=Command)
+def _check(context: click.Context) -> None:
+    """Refuse a call that names no file for labels, or two."""
+    data, out, page = (context.params[name] for name in ("data", "out", "page"))
+    if (out is None) == (page is None):
+        said = "name one: the file of labels with --out FILE, or a page to send with --html FILE"
+        free = f"{data.stem}-labels.csv" if Path("labels.csv").exists() else "labels.csv"
+        raise WrongLineError(said, {"out": ("--out", free)} if out is None else {})
+
+
+@click.command(cls=Command, check=_check)
 @click.argument("data", type=PATH)
 @click.argument("rubric", type=PATH)
 @click.option("--out", type=PATH, metavar="FILE", help="Keep the labels in this CSV file; go on where it stops.")
@@ -46,10 +55,6 @@ def label(data: Path, rubric: Path, *, out: Path | None, page: Path | None, add:
     DATA is a file of candidates, as for grade-many. They come in a random order, and each answer is written to
     --out at once; `agree` and `estimate` read that file.
     """
-    if (out is None) == (page is None):
-        said = "name one: the file of labels with --out FILE, or a page to send with --html FILE"
-        free = f"{data.stem}-labels.csv" if Path("labels.csv").exists() else "labels.csv"
-        raise WrongLineError(said, {"out": ("--out", free)} if out is None else {})
     for file, endings, option in ((out, (".csv",), "--out"), (page, (".html", ".htm"), "--html")):
         if file is not None:
             options.refuse_folder(file)

@@ -146,10 +146,14 @@ class _OneVoice(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[TYPED] = [*args]
         try:
-            _, _, given = self.make_parser(ctx).parse_args(args=[*args])
+            values, _, given = self.make_parser(ctx).parse_args(args=[*args])
         except click.UsageError as problem:
             problem.ctx = ctx
             raise
+        for option in given:
+            found = values.get(option.name or "")
+            if any(str(each)[:2] == "--" for each in (found if isinstance(found, list) else [found])):
+                raise click.BadOptionUsage(option.opts[0], f"Option {option.opts[0]!r} requires an argument", ctx)
         for option, times in Counter(given).items():
             if times > 1 and isinstance(option, click.Option) and not (option.multiple or option.is_flag):
                 message = f"{option.opts[0]} is given {times} times, and takes one value; give it once"
@@ -257,7 +261,9 @@ class Commands(_OneVoice, click.Group):
         """Return the command that *args* name; an unknown one comes with the one that was meant."""
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             names = self.list_commands(ctx)
+            begun = [name for name in names if name.startswith(args[0]) and len(args[0]) > 2]  # noqa: PLR2004
             cure = word_cure("commands", kind_of(*args[1:2]), args[0], names) or f"; there are {', '.join(names)}"
+            cure = f"; did you mean {begun[0]!r}?" if len(begun) == 1 else cure
             said, found = f"no such command {args[0]!r}{cure}", self.get_command(ctx, meant_in(cure))
             if kind := kind_of(args[0]) or "*" * ("." in args[0]):
                 first = names[1] if ctx.parent is not None else "view" if kind == "results" else "grade"

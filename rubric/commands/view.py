@@ -135,7 +135,7 @@ def check_rubrics(file: Path, rubrics: Sequence[Path]) -> None:
         return
     message = f"{file}: results name their rubric by its digest alone; add --rubric FILE, a rubric or a suite"
     for path, rubric in {**rubrics_in(file.parent), **rubrics_in(Path())}.items():
-        if rubric.digest == first_row(file).get("digest"):
+        if rubric.digest == first_row(file, ".jsonl").get("digest"):
             raise WrongLineError(message, {"rubrics": ("--rubric", str(path))})
     raise click.UsageError(message)
 
