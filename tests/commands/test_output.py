@@ -185,7 +185,7 @@ def test_a_message_keeps_its_arguments_in_another_process() -> None:
         (("grade", "a.txt", "r.yaml"), "the rubric comes first; write rubric grade r.yaml a.txt"),
         (("probe", "a.jsonl", "r.yaml"), "the rubric comes first; write rubric probe r.yaml a.jsonl"),
         (("prefer", "r.yaml", "a.txt"), "the rubric comes last; write rubric prefer a.txt r.yaml"),
-        (("label", "r.yaml", "a.jsonl"), "the rubric comes last; write rubric label a.jsonl r.yaml"),
+        (("label", "r.yaml", "a.jsonl"), "write rubric label a.jsonl r.yaml --out labels.csv"),
         (("eval", "x"), "did you mean 'grade'?"),
         (("cache", "clear"), "did you mean 'store'?"),
         (("convert", "r.yaml", "--format", "x"), "did you mean '--to'?"),
