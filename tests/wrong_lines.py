@@ -156,7 +156,7 @@ def lost_in(said: str, typed: list[str]) -> list[str]:
     """Return what breaks the law in *said*, the message for a line *typed*; nothing, if it holds."""
     broken = []
     told = {
-        *re.findall(r"no such option (-[\w-]+)", said),
+        *(name for names in re.findall(r"no such option (-[\w-]+(?:, -[\w-]+)*)", said) for name in names.split(", ")),
         *re.findall(r"no such command '([^']*)'", said),
         *re.findall(r"(\S+): there is no such file; did you mean", said),
         *re.findall(r"(--\w+) \S+ is not a format", said),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -83,22 +83,39 @@ def meant(
     before += ["another command"] * (group is context)
     files = [words[0] for name, words in rest if not name]
     values = {one[0] for last, (_, one) in pairwise(rest) if _is_unknown(last)}  # maybe of an unknown option
-    if found_near := find_near(command, [file for file in files if file not in values]):
-        typed = [new for word in typed for new in found_near.get(word, [word])]
-        files = [new for word in files for new in take_files(found_near.get(word, [word]))]
+    if near := find_near(command, [file for file in files if file not in values]):
+        said = _joined("" if said.endswith(MISSING) else said, *_told(near))
+        typed = [new for word in typed for new in near.get(word, [word])]
+        files = _moved(files, near)
         if change and "ARGUMENTS" in change:
-            moved = [new for word in change["ARGUMENTS"] for new in take_files(found_near.get(word, [word]))]
-            change = {**change, "ARGUMENTS": moved}
-        near = {file: new if take_files(new) == new else [shlex.join(new)] for file, new in found_near.items()}
-        told = (f"{file}: {MISSING}; did you mean {', '.join(map(repr, new[:3]))}?" for file, new in near.items())
-        said = _joined("" if said.endswith(MISSING) else said, *told)
+            change = {**change, "ARGUMENTS": _moved(change["ARGUMENTS"], near)}
     if isinstance(group.command, click.Group):
         other, about_files, changed = find_command(command, files, values)
         if other:
             command, before = group.command.get_command(group, other) or command, []
             said, change = _joined(said, about_files), {**changed, **(change or {})}
             change.pop("WITHOUT", None)
-    about, units, is_whole = [said] * bool(said), list[Unit](), not isinstance(command, click.Group)
+    said, units = _read_options(said, context, command, typed)
+    return said if units is None else _with_line(said, group, command, _changed(units, change or {}), before)
+
+
+def _told(near: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield what is said of each file that is not there, and of what is *near* it."""
+    for file, words in near.items():
+        found = words if take_files(words) == words else [shlex.join(words)]
+        yield f"{file}: {MISSING}; did you mean {', '.join(map(repr, found[:3]))}?"
+
+
+def _moved(files: Sequence[str], near: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return *files* with those that are *near* in the place of missing ones."""
+    return [new for file in files for new in take_files(near.get(file, [file]))]
+
+
+def _read_options(
+    said: str, context: click.Context, command: click.Command, typed: Sequence[str]
+) -> tuple[str, list[Unit] | None]:
+    """Return what is *said*, also of unknown options, and the units *typed*; None where one is a sentence."""
+    units, is_whole, by_cure = list[Unit](), not isinstance(command, click.Group), dict[str, list[str]]()
     rest = _units(own := _options_of(command, context), typed)
     while rest:
         unit = rest.pop(0)
@@ -108,12 +125,12 @@ def meant(
             units.append(("columns", ["--column", *unit[1]]) if is_pair else unit)
             continue
         cure = _option_cure(context, command, option)
-        about.append(f"no such option {option}{_ACTION.sub('; ', cure, count=1)}")
+        by_cure.setdefault(_ACTION.sub("; ", cure, count=1), []).append(option)
         others = [words[0] for name, words in (*units, *rest[1:]) if not name and words[0][:1] != "-"]
         added = _Unknown(option, value, cure, command, own, others).units(rest)
         units, is_whole = units + added, is_whole and bool(added)
-    said = _joined(*about)
-    return _with_line(said, group, command, _changed(units, change or {}), before) if is_whole else said
+    said = _joined(said, *(f"no such option {', '.join(names)}{cure}" for cure, names in by_cure.items()))
+    return said, units if is_whole else None
 
 
 def _is_unknown(unit: Unit) -> bool:
