@@ -146,10 +146,15 @@ class _OneVoice(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[TYPED] = [*args]
         try:
-            values, _, given = self.make_parser(ctx).parse_args(args=[*args])
+            return self._parse(ctx, args)
         except click.UsageError as problem:
-            problem.ctx = ctx
+            ctx.close()  # click leaves the files of other options open
+            problem.ctx = problem.ctx or ctx
             raise
+
+    def _parse(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Return the arguments that are left, once nothing is refused that click would pass over."""
+        values, _, given = self.make_parser(ctx).parse_args(args=[*args])
         for option in given:
             found = values.get(option.name or "")
             if any(str(each)[:2] == "--" for each in (found if isinstance(found, list) else [found])):

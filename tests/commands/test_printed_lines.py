@@ -14,9 +14,6 @@ from tests.command_line import commands, run
 from tests.rows import each_row
 from tests.wrong_lines import FILES, lines_of, lost_in, problem_in, right_option, wrong_lines, wrong_options
 
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-# click closes no context that it refused.
-
 NAMES = [name for name in commands() if name != "store"]  # a group
 
 

@@ -212,7 +212,7 @@ def test_a_candidate_that_needs_no_call_makes_none() -> None:
         ({"text": "x"}, "candidates[1].output: is not there; name the text that is graded so (there are: text)"),
         (
             {"output": "x", "refrence": "y"},
-            "candidates[1].refrence: is not a field of a candidate; did you mean 'reference'?",
+            "candidates[1].refrence: is not a field of a candidate; did you mean 'reference'? Name it, columns={'reference': 'refrence'}, or pass it over: columns={'refrence': None}",
         ),
     ],
 )
