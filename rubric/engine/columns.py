@@ -76,8 +76,8 @@ class Columns:
 
     named: FrozenMap = field(factory=FrozenMap, converter=freeze_map)
 
-    @named.validator
-    def _check_named(self, _: object, value: Mapping[Any, Any]) -> None:
+    def __attrs_post_init__(self) -> None:
+        value: Mapping[Any, Any] = self.named
         as_map("columns", value, f"a mapping such as {{{self._needed[0]!r}: 'answer', 'input': 'question'}}")
         for name, column in value.items():
             if column is None and name in self._needed:

@@ -27,10 +27,15 @@ from rubric.trust.labels import Label, Labels, Value
 Kind = Literal["verdict", "number", "option"]
 _Result = Grade | Ungraded | Record
 
-_OUTCOME = dict.fromkeys(("pass", "passed", "met", "satisfied", "good", "accepted"), True)
-_OUTCOME |= dict.fromkeys(("fail", "failed", "unmet", "not met", "unsatisfied", "bad", "rejected", "borderline"), False)
-_SAID = _OUTCOME | dict.fromkeys(("yes", "true", "y", "1", "1.0"), True)
-_SAID |= dict.fromkeys(("no", "false", "n", "0", "0.0"), False)
+_OUTCOME: dict[str, bool] = {
+    **dict.fromkeys(("pass", "passed", "met", "satisfied", "good", "accepted"), True),
+    **dict.fromkeys(("fail", "failed", "unmet", "not met", "unsatisfied", "bad", "rejected", "borderline"), False),
+}
+_SAID: dict[str, bool] = {
+    **_OUTCOME,
+    **dict.fromkeys(("yes", "true", "y", "1", "1.0"), True),
+    **dict.fromkeys(("no", "false", "n", "0", "0.0"), False),
+}
 VERDICTS = "pass or fail, yes or no, true or false, 1 or 0, good or bad, met or unmet, accepted or rejected"
 _HALF = 0.5
 
