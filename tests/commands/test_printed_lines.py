@@ -212,6 +212,8 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("grade polite.yaml reply.txt -j offline --fail-under 0.9", "grade polite.yaml reply.txt -j offline --threshold 0.9"),
         ("grade polite.yaml rows.jsonl judge=offline", "grade-many polite.yaml rows.jsonl --judge offline"),
         ("schema polite.yaml", "schema rubric"),
+        ("gen polite.yaml --provider offline --dry-run", "generate polite.yaml --judge offline --plan"),
+        ("probe polite.yaml rows.jsonl -j offline --cost", "probe polite.yaml rows.jsonl -j offline --plan"),
         ("grade polite.yaml reply.txt -j offline --repeat 3", "grade polite.yaml reply.txt -j offline"),
         ("gen polite.yaml --plan --llm offline", "generate polite.yaml --plan --judge offline"),
         ("annotate rows.jsonl polite.yaml", "label rows.jsonl polite.yaml --out rows-labels.csv"),
