@@ -298,7 +298,7 @@ def _check_missing(command: click.Command, place: str, file: str) -> None:
             f"an earlier version is a file of its own, such as git show {shlex.quote(f'{version}:{name}')} > old.yaml"
         )
         raise click.UsageError(f"{file}: {MISSING}; {cure}")
-    if place == "rubric" and " " in file:
+    if place == "rubric" and " " in file and Path(file).suffix not in _TREES:
         text = shlex.quote(f"criteria: [{json.dumps(file, ensure_ascii=False)}]")
         raise click.UsageError(f"{file!r} is a text, and a rubric is a file, such as echo {text} > rubric.yaml")
     if file == "help":

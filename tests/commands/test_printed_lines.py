@@ -264,6 +264,7 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("grade polite.yaml reply.txt -j", "'-j' requires an argument, such as -j openai/gpt-5; see"),
         ("grade polite.yaml@HEAD reply.txt -j offline", "such as git show HEAD:polite.yaml > old.yaml; see"),
         ("grade gone.yaml reply.txt -j offline", "gone.yaml: there is no such file; there are other.yaml, polite.yaml; see"),
+        ("grade 'my rubric.yaml' reply.txt", "my rubric.yaml: there is no such file; there are other.yaml, polite.yaml; see"),
         ("grade help", "help is an option; see rubric grade --help"),
         ("merge results.jsonl before.jsonl --out all.jsonl", "two runs are compared, such as rubric compare new.jsonl old.jsonl"),
         ("show reply.txt", "reply.txt is a text; view shows results, such as rubric view results.jsonl"),
