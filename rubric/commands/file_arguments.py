@@ -23,7 +23,7 @@ Change = Mapping[str, Sequence[str]]
 
 _HELD = {"file": "rubric", "files": "rubric *", "results": "results", "rubric": "rubric"}
 _TREES, _LARGEST = (".yaml", ".yml", ".json"), 10**7  # the kinds of rubrics, and what is too large for one
-_TEXTS, _ROWS = (".txt", ".md"), (".jsonl", ".ndjson", ".csv")
+TEXTS, _ROWS = (".txt", ".md"), (".jsonl", ".ndjson", ".csv")
 _WRITTEN = {"init", "generate", "schema"}  # commands whose arguments may name what is not there
 _MODEL = re.compile(
     r"(?!.*\.[a-z]+$)(offline|(gpt|claude|gemini|mistral|llama|o\d)[\w.-]*"  # no suffix of a file
@@ -202,7 +202,7 @@ def find_near(command: click.Command, files: Sequence[str]) -> dict[str, list[st
         with suppress(OSError, ValueError):
             given = {Path(each) for each in files}
             others = [each.name for each in path.parent.glob("*") if each.is_file() and each not in given]
-            kinds = [kind for kind in (_TREES, (*_ROWS, ".tsv", ".json"), _TEXTS) if path.suffix in ("", *kind)]
+            kinds = [kind for kind in (_TREES, (*_ROWS, ".tsv", ".json"), TEXTS) if path.suffix in ("", *kind)]
             endings = {ending for kind in kinds for ending in kind}
             same = [name for name in others if Path(name).stem == path.stem and Path(name).suffix in endings]
             alike = same if len(same) == 1 else filter(None, [fields.misspelt(path.name, others)])
@@ -323,7 +323,7 @@ def _check_file(command: click.Command, place: str, file: str, files: Sequence[s
         raise click.UsageError(f"{file} holds results; {cure}")
     elif other := _elsewhere(command, place, file):
         raise WrongLineError(other[1], {"COMMAND": other[:1]})
-    elif Path(file).suffix.lower() in _TEXTS:
+    elif Path(file).suffix.lower() in TEXTS:
         _check_text(command, place, file, files)
     elif place == "results" and Path(file).suffix.lower() in _ROWS and kind_of(file) == "*":
         if (command.name == "agree" and len(files) == 1) or not first_row(Path(file)):

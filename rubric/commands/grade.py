@@ -85,14 +85,11 @@ class Inputs:
             return False
         of_suites = SUITES_ONLY | {"target", "hosts", "outputs", "servers", "names", "unsupported"}
         if was_given("min_pass_rate"):
-            change = {
-                "min_pass_rate": (),
-                "threshold": ("--threshold", f"{click.get_current_context().params['min_pass_rate']:g}"),
-            }
+            least = f"{click.get_current_context().params['min_pass_rate']:g}"
+            change = {"min_pass_rate": (), "threshold": ("--threshold", least)}
             raise WrongLineError("--min-pass-rate is a share of many; one candidate passes from a threshold", change)
-        if was_given("repeat"):
-            cure = "votes are a jury in a suite, or in Python, such as judge: {jury: {judge: openai/gpt-5, size: 3}}"
-            refuse_given({"repeat"}, f"has no use for one candidate; {cure}")
+        cure = "votes are a jury in a suite, or in Python, such as judge: {jury: {judge: openai/gpt-5, size: 3}}"
+        refuse_given({"repeat"}, f"has no use for one candidate; {cure}")
         refuse_given({"verbose"}, "has no use for one candidate, which is printed whole")
         if len(files) == 1 or not holds_many(Path(files[1])):
             if was_given("outs"):

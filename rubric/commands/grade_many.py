@@ -21,7 +21,7 @@ from rubric import Candidate, DefinitionError, Grade, Grades, Limits, Rubric, St
 from rubric import grade_many as grade_candidates
 from rubric import plan as plan_calls
 from rubric.commands import options, output
-from rubric.commands.file_arguments import WrongLineError
+from rubric.commands.file_arguments import TEXTS, WrongLineError
 from rubric.commands.kept_runs import Keeper, candidate_digest, last_runs
 from rubric.commands.options import refuse_given
 from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result, tell_rate
@@ -49,7 +49,7 @@ def _as_shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard 
     return None if text is None else Shard.parse(text)
 
 
-_PAGES, _TEXTS = (".html", ".htm"), (".txt", ".md")
+_PAGES = (".html", ".htm")
 
 
 @frozen
@@ -77,7 +77,7 @@ class Inputs:
     @property
     def source(self) -> Any:
         """What `grade_many` takes: the file or folder, or several files; one text is a file of several."""
-        is_one = len(self.candidates) == 1 and self.candidates[0].suffix.lower() not in _TEXTS
+        is_one = len(self.candidates) == 1 and self.candidates[0].suffix.lower() not in TEXTS
         return self.candidates[0] if is_one else self.candidates
 
     @property

@@ -271,7 +271,7 @@ class Commands(_OneVoice, click.Group):
             cure = f"; did you mean {begun[0]!r}?" if len(begun) == 1 else cure
             said, found = f"no such command {args[0]!r}{cure}", self.get_command(ctx, meant_in(cure))
             if kind := kind_of(args[0]) or "*" * ("." in args[0]):
-                first = names[1] if ctx.parent is not None else "view" if kind == "results" else "grade"
+                first = "stats" if ctx.parent is not None else "view" if kind == "results" else "grade"
                 said = f"no such command {args[0]!r}; the command comes first, one of {', '.join(names)}"
                 found, args = self.get_command(ctx, first), ["", *args]
             elif args[0] == ctx.info_name and args[1:]:

@@ -134,9 +134,11 @@ def check_rubrics(file: Path, rubrics: Sequence[Path]) -> None:
     if rubrics or kind_of(str(file)) != "results":
         return
     message = f"{file}: results name their rubric by its digest alone; add --rubric FILE, a rubric or a suite"
-    for path, rubric in {**rubrics_in(file.parent), **rubrics_in(Path())}.items():
-        if rubric.digest == first_row(file, ".jsonl").get("digest"):
-            raise WrongLineError(message, {"rubrics": ("--rubric", str(path))})
+    digest = first_row(file, ".jsonl").get("digest")
+    for folder in dict.fromkeys([file.parent, Path()]):
+        for path, rubric in rubrics_in(folder).items():
+            if rubric.digest == digest:
+                raise WrongLineError(message, {"rubrics": ("--rubric", str(path))})
     raise click.UsageError(message)
 
 

@@ -45,8 +45,10 @@ _LONGEST = 600  # of a line that is printed: a pattern of a shell may stand for 
 _ACTION = re.compile(r"; (rubric|FILE|TEXT|without)(?: ([\w-]+))?: ")
 """Begins a cure that is more than another word: a command, the place of a file, a piped text, an option too many."""
 
-_UNITS = re.compile(r"[$€£,_\s]|usd|dollars?|eur(os?)?|(/|per)?min(ute)?s?|/m|rpm|tpm|s(ec(ond)?s?)?$")
-"""What people put before or behind a number."""
+_UNITS = re.compile(
+    r"[$€£_\s]|(?<!^0),(?=\d{3}(?!\d))|usd|dollars?|eur(os?)?|(/|per)?min(ute)?s?|/m|rpm|tpm|s(ec(ond)?s?)?$"
+)
+"""What people put before, behind or in a number; a comma before other than three digits may be a decimal one."""
 
 _ELSEWHERE = "; it belongs to rubric "
 
@@ -84,7 +86,7 @@ def meant(
     files = [words[0] for name, words in rest if not name]
     values = {one[0] for last, (_, one) in pairwise(rest) if _is_unknown(last)}  # maybe of an unknown option
     if near := find_near(command, [file for file in files if file not in values]):
-        said = _joined("" if said.endswith(MISSING) else said, *_told(near))
+        said = _joined("" if said.endswith(MISSING) else said, *_remarks_on(near))
         typed = [new for word in typed for new in near.get(word, [word])]
         files = _moved(files, near)
         if change and "ARGUMENTS" in change:
@@ -99,7 +101,7 @@ def meant(
     return said if units is None else _with_line(said, group, command, _changed(units, change or {}), before)
 
 
-def _told(near: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _remarks_on(near: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield what is said of each file that is not there, and of what is *near* it."""
     for file, words in near.items():
         found = words if take_files(words) == words else [shlex.join(words)]
@@ -312,12 +314,9 @@ def _printed(said: str, command: click.Command, files: list[str], units: list[Un
 
 def _with_example(said: str, left: str, line: str) -> str:
     """Return what is *said* with an example of a *line*, which says first what it has *left* out."""
-    is_asked = said.endswith("?") and not left
-    return (
-        _joined(said, f"{left}write a line such as {line}")
-        if left
-        else f"{said.removesuffix('?')}, such as {line}{'?' * is_asked}"
-    )
+    if left:
+        return _joined(said, f"{left}write a line such as {line}")
+    return f"{said.removesuffix('?')}, such as {line}{'?' * said.endswith('?')}"
 
 
 def _fill_places(command: click.Command, missing: click.Parameter | None, files: list[str]) -> list[str]:

@@ -207,7 +207,7 @@ def as_candidate(item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
     if isinstance(item, list) and is_chat(item) and (made := _of_runs("the chat", candidates_in(item))):
         return made
     said = f"expected a text, a Candidate, a mapping or a Path, got {name_of_type(item)}"
-    raise _told_for_file(DefinitionError("", said + cure_of(item)), "", item)
+    raise _with_file_line(DefinitionError("", said + cure_of(item)), "", item)
 
 
 def is_message(value: object) -> bool:
@@ -299,10 +299,10 @@ def _of_row(row: Mapping[Any, Any], columns: Columns) -> Candidate:
     try:
         return Candidate(**{name: value for name, value in given.items() if not is_missing(value)})
     except DefinitionError as error:
-        raise _told_for_file(error, str(columns.named.get(error.field, error.field)), given.get(error.field)) from None
+        raise _with_file_line(error, str(columns.named.get(error.field, error.field)), given.get(error.field)) from None
 
 
-def _told_for_file(error: DefinitionError, column: str, held: object) -> DefinitionError:
+def _with_file_line(error: DefinitionError, column: str, held: object) -> DefinitionError:
     """Return *error* with the line that makes texts of lists such as *held*: of a *column* of a file, or its rows."""
     if not isinstance(held, list) or is_chat(held):
         return error
