@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -160,14 +159,15 @@ class Columns:
         said = f"column {found[0]!r} holds" if len(found) == 1 else f"columns {', '.join(map(repr, found))} hold"
         return Wording(f"the {said} texts that no judge sees; ", self._cure("name its field, ", field, found[0]))
 
-    def _texts(self, rows: Iterable[object]) -> list[str]:
-        """Return the columns of *rows* that no field takes, and that hold texts of several words in most cells."""
-        texts, others = Counter[str](), Counter[str]()
+    def _texts(self, rows: Iterable[object], *, mostly: bool = True) -> list[str]:
+        """Return the columns of *rows*, in order, that no field takes, and that hold prose *mostly*, or once at all."""
+        count: dict[str, list[int]] = {}  # of all texts in a column, and of those that are prose
         for row in rows:
             for name, value in row.items() if isinstance(row, Mapping) else ():
                 if isinstance(name, str) and name not in (*self._fields, *self.named, *self._used()) and value:
-                    (texts if _is_prose(value) else others)[name] += 1
-        return [name for name in texts if texts[name] > others[name]]
+                    cells = count.setdefault(name, [0, 0])
+                    cells[0], cells[1] = cells[0] + 1, cells[1] + _is_prose(value)
+        return [name for name, (cells, prose) in count.items() if (2 * prose > cells if mostly else prose)]
 
     def _cure(self, said: str, field: str, column: str) -> Wording:
         """Return what takes *column* for *field*, or passes it over."""
@@ -249,7 +249,8 @@ class PairColumns(Columns):
             raise DefinitionError("columns.b", f"both sides are the column {sides[0]!r}; name the other one")
         if not (lacking := [side for side in sides if side not in names]):
             return
-        free = [name for name in self._texts(rows) if not any(map(self._means, [name, *_words_of(name)]))]
+        texts = self._texts(rows, mostly=False)  # "Done." is a reply, too, and the names say which two are meant
+        free = [name for name in texts if not any(map(self._means, [name, *_words_of(name)]))]
         given = product(*([side] if side in names else free for side in sides))
         words = {way: [*map(_words_of, way)] for way in (given if len(lacking) == 1 else combinations(free, 2))}
         alike = {way: len(one & other) or (one | other in _OPPOSITES) for way, (one, other) in words.items()}

@@ -102,6 +102,12 @@ def test_both_sides_are_the_two_columns_that_resemble_each_other(
     assert run(*shlex.split(line)).exit_code == 0
 
 
+def test_a_short_reply_keeps_no_side_from_being_proposed() -> None:
+    """Two columns whose names are a pair are one, although half of the replies are of a single word."""
+    rows = [{"reply_old": "Done.", "reply_new": "Thank you. Next step: log in."}, {"reply_old": "Sorry, not yet."}]
+    assert "columns={'a': 'reply_old', 'b': 'reply_new'}" in refusal_of(rows)
+
+
 @each_row(
     ("names", "given"),
     [
