@@ -362,10 +362,7 @@ def _without_usage(data: Any) -> Any:
 @click.command(cls=Command)
 @click.argument("parts", nargs=-1, required=True, metavar="RESULTS...", type=options.FILE)
 @click.option("--out", required=True, type=options.PATH, metavar="FILE", help="Write all results here.")
-@click.option(
-    "--unmarked", is_flag=True, help="Take files without an end mark, such as those of earlier versions, as whole."
-)
-def merge(parts: Sequence[Path], out: Path, *, unmarked: bool) -> None:
+def merge(parts: Sequence[Path], out: Path) -> None:
     """
     Put the results of all shards into one file.
 
@@ -373,4 +370,4 @@ def merge(parts: Sequence[Path], out: Path, *, unmarked: bool) -> None:
     another data set, rubric, judge or number of shards.
     """
     options.refuse_inputs(out, parts)
-    print_line(f"{out}: {merge_results(parts, out, unmarked=unmarked):,} results")
+    print_line(f"{out}: {merge_results(parts, out):,} results")

@@ -96,12 +96,12 @@ class Columns:
             turned = {column: name for name, column in value.items() if column in self._fields}
             return Wording("; it is the other way round: ", columns=turned)
         wrong = [str(key) for key, column in value.items() if column is not None and key not in self._fields]
-        meant = {key: argument_for("Candidate", key, self._fields) or [*self._means(key), ""][0] for key in wrong}
+        meant = {key: argument_for("Candidate", key, self._fields) or [*self.means(key), ""][0] for key in wrong}
         if not (field := meant[str(name)]):
             return suggest(str(name), self._fields)
         return Wording(f"; it is {field!r}: ", columns={meant.get(key) or key: of for key, of in value.items()})
 
-    def _means(self, name: str) -> tuple[str, ...]:
+    def means(self, name: str) -> tuple[str, ...]:
         """Return the fields that a column called *name* may be meant for, the likeliest first; () for one of others."""
         means = _likely_fields(name)
         return tuple(one for one in means if one in self._fields) if means and means[0] in self._fields else ()
@@ -202,7 +202,7 @@ class Columns:
         used = self._used()
         for name in names:
             is_used = name in self._fields or name in used or name in self.named
-            if isinstance(name, str) and not is_used and (means := self._means(name)):
+            if isinstance(name, str) and not is_used and (means := self.means(name)):
                 yield name, means
 
     def _with(self, unused: Mapping[str, tuple[str, ...]], there: Iterable[str]) -> dict[str, str | None]:
@@ -250,7 +250,7 @@ class PairColumns(Columns):
         if not (lacking := [side for side in sides if side not in names]):
             return
         texts = self._texts(rows, mostly=False)  # "Done." is a reply, too, and the names say which two are meant
-        free = [name for name in texts if not any(map(self._means, [name, *_words_of(name)]))]
+        free = [name for name in texts if not any(map(self.means, [name, *_words_of(name)]))]
         given = product(*([side] if side in names else free for side in sides))
         words = {way: [*map(_words_of, way)] for way in (given if len(lacking) == 1 else combinations(free, 2))}
         alike = {way: len(one & other) or (one | other in _OPPOSITES) for way, (one, other) in words.items()}

@@ -223,7 +223,7 @@ class EndMark:
 
 
 @guided
-def merge_results(parts: Sequence[str | Path], out: str | Path, *, unmarked: bool = False) -> int:
+def merge_results(parts: Sequence[str | Path], out: str | Path) -> int:
     """
     Write the results of all shards into one file, in the order of the whole data set, and return their number.
 
@@ -233,7 +233,6 @@ def merge_results(parts: Sequence[str | Path], out: str | Path, *, unmarked: boo
         parts: Files of one JSON object a line with its `index`, and an `EndMark` as the last line, as `grade-many
             --shard` and `Grades.to_jsonl` write them for a shard that was graded to its end.
         out: The file to write; an old one is replaced.
-        unmarked: Whether a file without an end mark, such as one of an earlier version, is taken as whole.
 
     Raises:
         LoadError: A line is not a result, or is there twice, or one is missing; a file is cut off; or the files are not
@@ -254,15 +253,11 @@ def merge_results(parts: Sequence[str | Path], out: str | Path, *, unmarked: boo
             file.write(line)
             written += 1
         for each in files:
-            if each.mark is None and not unmarked:
+            if each.mark is None:
                 raise _wrong(each.path, each.lines + 1, _NO_MARK)
-            if each.mark is not None and each.mark.results != each.lines:
+            if each.mark.results != each.lines:
                 why = f"the end mark counts {each.mark.results} results, and {each.lines} are before it"
                 raise _wrong(each.path, each.lines + 1, f"{why}; let the run that writes it come to its end")
-        for path, mark in marks:
-            if mark.candidates != written:  # files without a mark may lack their last lines
-                why = f"the data set has {mark.candidates} candidates, and the files have {written} results"
-                raise _wrong(path, mark.results + 1, f"{why}; name the files of all shards, each to its end")
     return written
 
 
@@ -292,7 +287,7 @@ class _File:
 
 _NO_MARK = (
     "the file ends without an end mark, so its last lines may be missing; let the run that writes it come to its end "
-    "(with its store, that is free), or take it as it is: merge --unmarked, merge_results(..., unmarked=True)"
+    "(with its store, that is free)"
 )
 _TAIL = 4096  # bytes; an end mark has some 200
 

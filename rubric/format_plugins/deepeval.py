@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from attrs import evolve
+
 from rubric import Criterion, Judge, Levels, Rubric, ScoreRange, Suite
 from rubric.embed import SURE, Cursor, Format, Loading, Notes
 from rubric.format_plugins.judges import judged_case, metrics, read_judge
@@ -15,7 +17,13 @@ _HIGHEST = 10
 _THRESHOLD = 0.5
 _CURE = "write it as a tree in our own format"
 _OF_METRICS = ("name", "criteria", "evaluation_steps", "rubric", "threshold", "strict_mode", "model", "dag", "nodes")
-_QUIET = ("evaluation_params", "async_mode", "verbose_mode", "include_reason", "root_nodes", "output_label", "label")
+_PARAMS = "evaluation_params"
+_QUIET = ("async_mode", "verbose_mode", "include_reason", "root_nodes", "output_label", "label")
+_FIELDS = {
+    "input": "input", "actual_output": "", "expected_output": "reference", "context": "context",
+    "retrieval_context": "context", "tools_called": "tool_calls",
+}  # fmt: skip
+"""What a metric may name of a test case, and the field of a candidate; an output is always there."""
 
 
 def read(notes: Notes, loading: Loading) -> Suite:
@@ -26,23 +34,26 @@ def read(notes: Notes, loading: Loading) -> Suite:
         root.reads(("metrics",))
     metrics = listed.listing() if isinstance(listed.value, list) else [listed]
     made = [one for number, at in enumerate(metrics, 1) if (one := _metric(at, number)) is not None]
-    if not made or notes.errors:
-        return Suite(format="deepeval")
     rubrics = [rubric for rubric, _ in made]
     named = {rubric.name: judge for rubric, judge in made if judge is not None}
-    rubric: Rubric | None = rubrics[0]
+    rubric = rubrics[0] if len(rubrics) == 1 else None
     if len(rubrics) > 1:
         gates = [Criterion(each.name, id=each.name, answer=each, min_score=each.threshold) for each in rubrics]
         rubric = root.built(Rubric, criteria=gates, threshold=0)  # each metric has a threshold of its own
-    if rubric is None:
+    parameters = [each for at in metrics if at.has(_PARAMS) for each in at[_PARAMS].listing("a list of parameters")]
+    needs = [_FIELDS.get(str(each.value).rpartition(".")[2].lower()) for each in parameters]
+    for each in (each for each, need in zip(parameters, needs, strict=True) if need is None):
+        each.warn(f"{each.value!r} is not shown to judges here")
+    if rubric is None or notes.errors:
         return Suite(format="deepeval")
-    return Suite(cases=[judged_case("metric", root, rubric, named, len(made))], format="deepeval")
+    case = judged_case("metric", root, rubric, named, len(made))
+    return Suite(cases=[evolve(case, needs=[*dict.fromkeys(filter(None, needs))])], format="deepeval")
 
 
 def _metric(at: Cursor, number: int) -> tuple[Rubric, Judge | None] | None:
     if not at.mapping("a metric (a mapping with criteria or evaluation_steps, or a graph with nodes)"):
         return None
-    at.reads(_OF_METRICS, quiet=_QUIET)
+    at.reads((*_OF_METRICS, _PARAMS), quiet=_QUIET)
     name = at.value.get("name")
     name = name if isinstance(name, str) and name.strip() else f"metric-{number}"
     bar = at["threshold"].number(0, 1) if at.has("threshold") else _THRESHOLD
@@ -100,11 +111,8 @@ def _is_graph(metric: Mapping[Any, Any]) -> bool:
 
 _EVIDENCE = (
     (SURE, finds("it has the nodes of deepeval's graphs", lambda seen: filter(_is_graph, metrics(seen)))),
-    (SURE, in_any(metrics, "its metric has the key", ("evaluation_steps", "evaluation_params"))),
-    (
-        SURE,
-        in_any(metrics, "its metric has the key", ("evaluation_params",)),
-    ),  # twice: AgentV's tests have criteria too
+    (SURE, in_any(metrics, "its metric has the key", ("evaluation_steps", _PARAMS))),
+    (SURE, in_any(metrics, "its metric has the key", (_PARAMS,))),  # twice: AgentV's tests have criteria too
 )
 
 FORMAT = Format("deepeval", read, evidence=_EVIDENCE)

@@ -112,6 +112,7 @@ class Case(fields.Shown):
         runs: How many candidates a live target makes, each graded as a case of its own.
         providers: The models and addresses that the file names to answer it; only `target="providers"` asks them.
         history: Its place in a conversation of several cases, where its input shows the responses of those before.
+        needs: The fields that its candidate must have, such as `reference`; without them no judge is asked.
         unasked: Why a file gives it no input, for the row that a live target then defers.
         cell: The coordinates in a matrix, such as `{"model": ..., "prompt": ...}`.
         tags: Free labels.
@@ -144,6 +145,7 @@ class Case(fields.Shown):
     cell: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=fields.frozen, validator=fields.mapping)
     tags: tuple[str, ...] = field(default=(), kw_only=True, converter=fields.listed, validator=fields.texts)
     metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=fields.frozen, validator=fields.mapping)
+    needs: tuple[str, ...] = field(default=(), kw_only=True, converter=fields.listed, validator=fields.texts)
     place: Place | None = field(default=None, kw_only=True, eq=False, repr=False)
     columns: tuple[tuple[int, int], ...] = field(default=(), kw_only=True, eq=False, repr=False)
     providers: tuple[Provider, ...] = field(default=(), kw_only=True, converter=_as_providers, eq=False, repr=False)
@@ -152,6 +154,8 @@ class Case(fields.Shown):
 
     def __attrs_post_init__(self) -> None:
         self.rubric.check_weights()
+        for name in self.needs:
+            fields.check_name("needs", name, _OF_BOTH)
         for name, judge in self.judges.items():
             if name not in self.rubric:
                 raise DefinitionError("judges", f"no criterion {name!r} in the rubric of the case {self.id!r}")
@@ -186,6 +190,11 @@ class Case(fields.Shown):
         if any(calls):
             known["tool_calls"] = calls[-1]
         return self.responding(answers[-1], **known)
+
+    def lacks(self, candidate: Candidate) -> str:
+        """Return why *candidate* is not judged: it has not all that the case needs; '' if it has."""
+        lacking = [f"no {name}" for name in self.needs if not getattr(candidate, name)]
+        return f"it has {' and '.join(lacking)}, which its rubric needs" if lacking else ""
 
     @property
     def candidate(self) -> Candidate | None:

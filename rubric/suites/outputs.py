@@ -20,7 +20,7 @@ from unicodedata import normalize
 from attrs import evolve, field, fields_dict, frozen
 
 from rubric import Candidate, DefinitionError, Holds, Rubric, RubricError
-from rubric.embed import Check, candidate_of, fields, is_chat, rows_in, shorten, thaw
+from rubric.embed import Check, candidate_of, fields, is_chat, rows_in, shorten, source_of, thaw
 from rubric.errors import Problem
 from rubric.suites.answer_files import with_answer_files
 from rubric.suites.cases import Case
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _IDS = ("id", "case", "case_id", "test_id", "testId", "eval_id", "evalId")
 _OUTPUTS = ("output", "response", "answer", "candidate_answer", "candidateAnswer", "completion", "generation", "text")
+_BESIDE = ("input", "reference", "context", "file_changes")
+_COLUMNS = source_of([]).columns
 _MOST_LISTED = 20
 _LIMITED, _UNSAID = ("latency", "cost", "tokens"), " (the replies do not say it)"
 _RUN = f" [{RUN} "
@@ -100,25 +102,19 @@ def answer_cases(
         message = f"{source}: none of {len(found)} replies belongs to one of the {len(suite)} cases{why}"
         raise DefinitionError("outputs", message)
     cases: list[Case] = []
+    noted = dict[str, str]()
     for index, case in enumerate(suite.cases):
         told = lost_of[index]
         several = [_of_turns(case, _of_provider(case, reply, told), told) for reply in matched.get(index, [])]
-        cases += (made := _with_replies(case, several))
+        cases += (made := _with_replies(case, several, noted if wanted(case) else {}))
         if not any(reply.candidate is not None for reply in several):
             kept = "" if several or case.output is None else ": its own response is graded"
             told.append(f"no reply for the case {shorten(case.id, 80)!r}{kept}")
         if any(map(wanted, (case, *made))):
             lost += told
-    lost[:0] = _unknown_limits(cases)
+    lost[:0] = [f"{why} (first: {where})" for why, where in noted.items()]
     lost[_MOST_LISTED:] = [f"and {len(lost) - _MOST_LISTED} more without a partner"] if len(lost) > _MOST_LISTED else []
     return evolve(suite, cases=cases, warnings=(*suite.warnings, *(Problem(source, 0, 0, "", why) for why in lost)))
-
-
-def _unknown_limits(cases: Iterable[Case]) -> list[str]:
-    """Say, once for all *cases*, which limits their responses do not say anything of."""
-    found = {c.answer.type for case in cases for c in case.rubric.criteria if isinstance(c.answer, Unsupported)}
-    cure = "--unsupported skip (unsupported_as) leaves these checks out"
-    return [f"checks limit what is unknown, {type_}; {cure}" for type_ in sorted(found) if type_.endswith(_UNSAID)]
 
 
 def _with_known_limits(rubric: Rubric, metrics: RunMetrics) -> Rubric:
@@ -142,7 +138,8 @@ def _reply(where: str, row: Any) -> Reply:
     if isinstance(row.get("vars"), Mapping) and ("response" in row or "promptIdx" in row):
         return _of_promptfoo(where, row)
     id_ = next((_id(row[key]) for key in _IDS if row.get(key) not in (None, "")), "")
-    said = next((row[key] for key in _OUTPUTS if row.get(key) is not None), None)
+    named = next((key for key in _OUTPUTS if row.get(key) is not None), "")
+    said = row.get(named)
     own = row.get("vars") if isinstance(row.get("vars"), Mapping) and not id_ else None
     variables = None if own is None else _as_texts(own)
     target = row.get("target") or (None if own is None else row.get("provider"))
@@ -159,20 +156,37 @@ def _reply(where: str, row: Any) -> Reply:
         why = "a report tells the calls of a run in words alone" if row.get("run") else "its target gave no output"
         return evolve(reply, why=why)
     messages = row.get("messages") or []
-    given = _answer_of(messages, said)
+    used = {named, *_IDS, "vars", "target", "metrics", "messages", "tool_calls", *(["prompt"] if own else [])}
+    beside = {} if own_row else {name: row[name] for name in row if row[name] and name not in used}
+    given = _answer_of(messages, said, beside)
     if isinstance(given, str):
         return evolve(reply, why=given, own=False)
-    given = evolve(given, metrics=_metrics(row))
     calls = row.get("tool_calls")
+    given = evolve(given, metrics=_metrics(row))
     return evolve(reply, candidate=evolve(given, tool_calls=calls) if calls else given)
 
 
-def _answer_of(messages: Any, said: Any) -> Candidate | str:
-    """Return what was *said* after *messages* as a candidate, or why it is none."""
+def _beside(row: Mapping[str, Any], made: Candidate) -> Candidate:
+    """Return *made* with the fields that *row* has under names that mean one alone; other such columns are remarks."""
+    found: dict[str, Any] = {}
+    told = [*made.remarks]
+    for name in sorted(row, key=lambda name: name not in _BESIDE):
+        means = (name,) if name in _BESIDE else _COLUMNS.means(name)
+        is_text = isinstance(row[name], str) or (means == ("context",) and isinstance(row[name], list))
+        if len(means) == 1 and is_text and {*means} <= {*_BESIDE} - found.keys():
+            found[means[0]] = row[name]
+        elif means and name != "input":  # AgentV's results repeat it as a chat
+            told.append(f"no judge sees the column {name!r}; rename it {' or '.join(means)}, or make it a text")
+    return evolve(made, remarks=told, **{name: found[name] for name in found if not getattr(made, name)})
+
+
+def _answer_of(messages: Any, said: Any, beside: Mapping[str, Any]) -> Candidate | str:
+    """Return what was *said* after *messages*, with the columns *beside*, as a candidate, or why it is none."""
     if messages and not is_chat(messages):
         return "its `messages` are not a chat; expected a list of {role, content}, or none"
     try:
-        return candidate_of_chat(messages, output=said) if messages and isinstance(said, str) else _candidate_of(said)
+        made = candidate_of_chat(messages, output=said) if messages and isinstance(said, str) else _candidate_of(said)
+        return _beside(beside, made)
     except DefinitionError as problem:
         return str(problem)
 
@@ -432,7 +446,7 @@ def _alike(one: str, other: str) -> bool:
     return one == other or (":" in one and ":" in other and len(ends) == 1)
 
 
-def _with_replies(case: Case, replies: list[Reply]) -> list[Case]:
+def _with_replies(case: Case, replies: list[Reply], noted: dict[str, str]) -> list[Case]:
     """Return *case* with each of *replies*: a cell for each target and prompt, in which several replies are runs."""
     named = ("target", "prompt")
     apart = [name for name in named if len({reply.cell.get(name, "") for reply in replies}) > 1]
@@ -441,7 +455,7 @@ def _with_replies(case: Case, replies: list[Reply]) -> list[Case]:
         cell = {name: reply.cell.get(name, "") for name in apart}
         told = ", ".join(f"{name}={shorten(value, 60)}" for name, value in cell.items())
         variant = evolve(case, id=f"{case.id} [{told}]", cell={**case.cell, **cell}) if told else case
-        cells[tuple(cell.values())].append(_with(variant, reply))
+        cells[tuple(cell.values())].append(_with(variant, reply, noted))
     made = []
     for own in cells.values():
         if len(own) == 1:
@@ -483,7 +497,7 @@ def _of_turns(case: Case, reply: Reply, lost: list[str]) -> Reply:
     return evolve(reply, candidate=None, why=why)
 
 
-def _with(case: Case, reply: Reply) -> Case:
+def _with(case: Case, reply: Reply, noted: dict[str, str]) -> Case:
     candidate = reply.candidate
     if candidate is None:
         return evolve(case, output=None, runs=1)
@@ -497,14 +511,22 @@ def _with(case: Case, reply: Reply) -> Case:
     if "run" in given:  # it has calls among its messages
         run = candidate.run
         ran = {"run": evolve(run, events=(*case.messages, *run.events)), "messages": (), "tool_calls": ()}
-    return evolve(
-        case,
-        rubric=_with_known_limits(_after_transforms(case.rubric) if reply.transformed else case.rubric, metrics),
-        output=candidate.output,
-        **ran,
-        metrics=metrics,
-        runs=1,
-    )
+    told = [*candidate.remarks]
+    for name in _BESIDE:
+        own, value = getattr(case, name) or (name == "input" and (case.messages or ran.get("run"))), given.get(name, "")
+        if not own:
+            ran[name] = value
+        elif value and isinstance(own, str) and value.split() != own.split():
+            told.append(f"its {name} is not that of its case, which judges see")
+    rubric = _with_known_limits(_after_transforms(case.rubric) if reply.transformed else case.rubric, metrics)
+    made = evolve(case, rubric=rubric, output=candidate.output, **ran, metrics=metrics, runs=1)
+    told += [why] if (why := made.lacks(made.candidate or candidate)) else []
+    unsaid = {each.answer.type for each in rubric.criteria if isinstance(each.answer, Unsupported)}
+    cure = "--unsupported skip (unsupported_as) leaves these checks out"
+    told += [f"checks limit what is unknown, {type_}; {cure}" for type_ in sorted(unsaid) if type_.endswith(_UNSAID)]
+    for why in told:
+        noted.setdefault(why, reply.where)
+    return made
 
 
 def _after_transforms(rubric: Rubric) -> Rubric:

@@ -375,6 +375,8 @@ class Run:
 
     async def _judge(self, prepared: Prepared, response: Response, number: int) -> Row:
         case, assigned, candidate = prepared.case, prepared.assigned, response.candidate
+        if lacks := case.lacks(candidate):
+            raise DefinitionError("", lacks)
         async with AsyncExitStack() as stack:
             commit = None
             if self.cases is not None:

@@ -238,6 +238,8 @@ def why_deferred(case: Case, assigned: Assigned, candidate: Candidate | None, ta
         return f"{NO_RESPONSE}; --target {PROVIDERS} asks those of its file" if case.providers else NO_RESPONSE
     if candidate is None and isinstance(target, Providers) and (why := target.why_not(case)):
         return why
+    if candidate is not None and (lacks := case.lacks(candidate)):
+        return lacks
     return assigned.why_not(case.rubric, candidate)
 
 

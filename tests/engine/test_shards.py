@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Candidate, Judge, Message, ToolCall, agrade_many, grade_many, plan
-from rubric.engine.shards import Shard, merge_results
+from rubric.engine.shards import EndMark, Shard, merge_results
 from rubric.engine.sources import Placed
 from rubric.errors import DefinitionError, LoadError
 from rubric.values import RunMetrics
@@ -162,8 +162,9 @@ def test_merged_results_are_those_of_one_run(tmp_path_factory: pytest.TempPathFa
     """Byte for byte, in the order of the candidates, however they were shared out."""
     folder = tmp_path_factory.mktemp("merged")
     parts = [[index for index, shard in enumerate(shards) if shard == number] for number in range(1, 5)]
-    paths = written(folder, *(lines_of(*part) for part in parts))
-    assert merge_results(paths, folder / "all.jsonl", unmarked=True) == len(shards)
+    marks = [EndMark(f"{n}/4", len(part), len(shards), "d", "r", "j") for n, part in enumerate(parts, 1)]
+    paths = written(folder, *(lines_of(*part) + str(mark) for part, mark in zip(parts, marks, strict=True)))
+    assert merge_results(paths, folder / "all.jsonl") == len(shards)
     assert (folder / "all.jsonl").read_text(encoding="utf-8") == lines_of(*range(len(shards)))
 
 
@@ -210,10 +211,10 @@ def spoilt(path: Path, spoil: Callable[[list[str]], list[str]]) -> Path:
     return path
 
 
-def merged(paths: Sequence[Path], **given: bool) -> list[Any]:
+def merged(paths: Sequence[Path]) -> list[Any]:
     """Return the lines of *paths* in one file."""
     out = paths[0].with_name("all.jsonl")
-    merge_results(paths, out, **given)
+    merge_results(paths, out)
     return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
 
 
@@ -230,7 +231,7 @@ def test_whole_shards_are_merged_and_their_marks_left_out(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("spoil", "why"),
     [
-        (lambda lines: lines[:-1], "N.jsonl:[0-9]+:1: the file ends without an end mark.*--unmarked"),
+        (lambda lines: lines[:-1], "N.jsonl:[0-9]+:1: the file ends without an end mark"),
         (lambda lines: lines[:-3], "before this, candidate|without an end mark"),
         (lambda _: [], "before this, candidate|without an end mark"),
         (lambda lines: [*lines[:-1], lines[-1][:-9]], "not a whole line"),
@@ -292,17 +293,6 @@ def test_shards_of_another_run_are_not_merged(tmp_path: Path) -> None:
     assert f"this is shard 2/3, and so is {two}; give it once" in refused(one, two, three, copy)
     assert "shard 2/3 is not among the files" in refused(one, three)
     assert merged([one, two, three])
-
-
-def test_a_mark_tells_what_files_without_one_lack(tmp_path: Path) -> None:
-    """Also where these are to be taken as whole."""
-    paths = parts_of(tmp_path, 2)
-    last = next(path for path in paths if '"index": 19,' in path.read_text(encoding="utf-8"))
-    spoilt(last, lambda lines: lines[:-1])
-    assert len(merged(paths, unmarked=True)) == 20
-    spoilt(last, lambda lines: lines[:-1])
-    with pytest.raises(LoadError, match="the data set has 20 candidates, and the files have 19 results"):
-        merged(paths, unmarked=True)
 
 
 def test_what_was_not_read_to_its_end_has_no_mark() -> None:
