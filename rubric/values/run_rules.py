@@ -69,8 +69,8 @@ class Matcher(Shown):
 
         Args:
             other: Events, or the name of a tool.
-            same: An argument that both calls share: `"order"`; `"order=id"`, where it has another name in *other*;
-                `"arguments"`, for all. A call without the argument shares it with none.
+            same: An argument that both calls share: `"order"`; `"order=id"`, the `order` of these calls and the `id` of
+                *other*; `"arguments"`, for all. A call without the argument shares it with none.
             within: The most messages and calls between the two.
         """
         return RunRule("needs", self, other, same=same, within=within)

@@ -132,7 +132,7 @@ def judge(rule: RunRule, run: Run, since: int, before: str) -> Verdict:
         breaches = tuple(Breach(*step, why) for step, (_, why) in found)
         more = f"; and {len(breaches) - _MOST_SAID} more" if len(breaches) > _MOST_SAID else ""
         said = "; at ".join(map(str, breaches[:_MOST_SAID]))
-        return Verdict(met=False, reason=f"{rule}: broken at {said}{more}", breaches=breaches)
+        return Verdict(met=False, reason=f"{rule}: broken at {said}{more}{_unknown(rule, run)}", breaches=breaches)
     if not complete and not (settled and (rule.start is None or rule.end is None)):  # else another part may begin
         return Verdict(met=None, reason=f"{rule}: unknown, since the run was cut short")
     if any(part.is_unrecorded for part in parts):
@@ -140,8 +140,25 @@ def judge(rule: RunRule, run: Run, since: int, before: str) -> Verdict:
     lacks = None if parts else rule.end if opened else rule.start
     if parts and rule.is_conditional and not any(part.seen for part in parts):
         lacks = rule.event
+    unknown = _unknown(rule, run) if rule.kind == "at_most" else ""
     why = "kept" if lacks is None else f"kept vacuously, since there is no {lacks}"
-    return Verdict(met=True, reason=f"{rule}: {why}", vacuous=lacks is not None)
+    return Verdict(met=True, reason=f"{rule}: {why}{unknown}", vacuous=lacks is not None)
+
+
+def _unknown(rule: RunRule, run: Run) -> str:
+    """Return a remark if no call of a side of *rule* has the argument that it shall share, with the rule that works."""
+    one, _, two = rule.same.partition("=")
+    if one in ("", _ALL):
+        return ""
+    names = {rule.event: dict[str, None](), rule.other or rule.event: dict[str, None]()}
+    for _, event, agent in _places(run, count(), {}):
+        for matcher in names if isinstance(event, ToolCall) else ():
+            names[matcher] |= dict.fromkeys(event.arguments if matcher.fits(event, agent) else ())
+    sides = ((rule.event, one), (rule.other or rule.event, two or one))
+    lacks = [(side, name) for side, name in dict.fromkeys(sides) if names[side] and name not in names[side]]
+    said = [f"; no {side} has the argument {name!r}, but {', '.join(map(repr, names[side]))}" for side, name in lacks]
+    works = lacks and two in names[rule.event] and one in names[rule.other or rule.event]
+    return "".join(said) + (f"; write {evolve(rule, same=f'{two}={one}')}" if works else "")
 
 
 @define

@@ -244,6 +244,34 @@ def test_arguments_with_two_names() -> None:
     assert rule.judge(Run([do("find", order=7), do("refund", id=7)])).breaches
 
 
+@each_row(
+    ("rule", "said"),
+    [
+        (call("refund").needs("look*", same="id=order"), "'id', but 'order', 'why'; no call('look*') has the argument 'order'"),
+        (call("look*").then("refund", same="order=id"), "'order', but 'id'; no call('refund') has the argument 'id'"),
+        (call("refund").needs("look*", same="order"), "no call('look*') has the argument 'order', but 'id'"),
+        (call("refund").at_most(1, same="pth"), "kept; no call('refund') has the argument 'pth', but 'order', 'why'"),
+        (call("refund").needs("look*", same="number"), "'number', but 'order', 'why'; no call('look*')"),
+    ],
+    ids=["swapped", "swapped, after", "one name of two", "a misspelt name that nothing shares", "a name of neither"],
+)  # fmt: skip
+def test_an_argument_that_no_call_has_is_said(rule: RunRule, said: str) -> None:
+    """With the arguments that there are, and the rule with its sides swapped where that one can be kept."""
+    run = Run([do("look_up", id=7), do("refund", order=7, why="late")])
+    reason = rule.judge(run).reason
+    assert said in reason
+    _, _, works = reason.partition("; write ")
+    assert bool(works) == (rule.same in ("id=order", "order=id"))
+    assert not works or eval(works).judge(run).met  # noqa: S307 - our own
+
+
+def test_an_argument_that_some_call_has_is_no_mistake() -> None:
+    """Nothing is said of it, nor of a tool that is not called."""
+    run = Run([do("look_up", id=8), do("look_up"), do("refund", order=7)])
+    for other in ("look_up", "verify"):
+        assert "argument" not in call("refund").needs(other, same="order=id").judge(run).reason
+
+
 def test_arguments_results_and_failures_of_calls() -> None:
     """Arguments are equal, patterns are found in texts and in JSON, and a failed call is no proof if one says so."""
     run = Run([ToolCall("sh", arguments={"command": "rm -rf /", "opts": {"a": 1}}, result={"code": 0}), do("sh", "no")])
