@@ -287,12 +287,13 @@ def _of_row(row: Mapping[Any, Any], columns: Columns) -> Candidate:
         if isinstance(held, Mapping | list) and not is_chat(held) and (made := _of_runs(name, candidates_in(held))):
             del given[name]
             beside = {each: given.get(each) or getattr(made, each) for each in ("reference", "key")}
-            given |= {"run": made.run, "output": given.get("output", made.output), "remarks": made.remarks, **beside}
+            output = given.get("output", None if made.unanswered else made.output)
+            given |= {"run": made.run, "output": output, "remarks": made.remarks, **beside}
     given = fields_with_chats(given)
     if "output" not in given and "run" not in given:
         named = ", ".join(map(str, row)) or "nothing"
         raise DefinitionError("output", f"is not there; name the text that is graded so (there are: {named})")
-    if is_missing(given["output"]):
+    if "run" not in given and is_missing(given["output"]):
         raise DefinitionError("output", f"expected text, got nothing ({given['output']})")
     if isinstance(images := given.get("images"), str):  # a column often holds one
         given["images"] = [images]

@@ -21,15 +21,15 @@ from rubric.scoring.outcomes import is_substantiated
 from rubric.values.answers import EVEN
 from rubric.values.artefacts import SEGMENT
 from rubric.values.candidates import Candidate
-from rubric.values.checks import Check
+from rubric.values.checks import Calls, Check, Decided, Holds, Script, Trajectory, Unsupported, Within
 from rubric.values.criteria import SUB_AGENT, Criterion, OfSegments, View
 from rubric.values.findings import Abstained, Finding, Scored, Unjudged
 from rubric.values.judges import Judge
 from rubric.values.numbered import chosen_steps
 from rubric.values.requests import Failure
 from rubric.values.rubrics import Rubric
-from rubric.values.run_parts import RunPart
-from rubric.values.run_rules import Matcher
+from rubric.values.run_parts import RunPart, is_done
+from rubric.values.run_rules import Matcher, RunRule, RunRules
 from rubric.values.runs import Event, Message, Run, SubRun, ToolCall
 
 _LONGEST_REASON = 300
@@ -109,6 +109,21 @@ def in_segments(candidate: Candidate, judge: Judge) -> dict[str, Candidate]:
     if len(parts) < _SEVERAL:
         return {"conversation": candidate}
     return {name: of_part(candidate, part) for name, part in parts.items()}
+
+
+_OF_THE_RUN = (RunRule, RunRules, Calls, Trajectory, Within, Holds, Script, Decided, Unsupported, Rubric)
+"""What is judged without an answer too: code that is given the run, and a rubric, whose criteria are looked at."""
+_OF_ANSWERS = ("conversation", "each turn", "worst turn", "last turn")
+
+
+def no_answer(criterion: Criterion, candidate: Candidate, rubric: Rubric) -> Unjudged | None:
+    """Return the finding of *criterion* of *rubric* if *candidate* is a run without the answer that it reads."""
+    why = "" if rubric.degenerate == "judge" else candidate.unanswered
+    is_view = not isinstance(criterion.on, int) and criterion.on not in _OF_ANSWERS
+    is_of_run = is_view or isinstance(criterion.answer, _OF_THE_RUN)
+    if not why or (is_of_run and any(map(is_done, candidate.run.events))):  # of a run without an act nothing is judged
+        return None
+    return Unjudged(criterion.id, Failure("degenerate", f"the candidate {why}", criterion=criterion.id))
 
 
 def asked_parts(criterion: Criterion, candidate: Candidate) -> dict[str, Candidate] | Unjudged:

@@ -27,7 +27,7 @@ from attrs import define, evolve, field, frozen
 
 from rubric.errors import DefinitionError, ProtocolError
 from rubric.grading import prompting
-from rubric.grading.candidate_parts import SEGMENTS, asked_parts, in_segments, locate_evidence, over_parts
+from rubric.grading.candidate_parts import SEGMENTS, asked_parts, in_segments, locate_evidence, no_answer, over_parts
 from rubric.grading.code_checks import decide, inapplicable, settle
 from rubric.grading.prompting import STEPS, SharedPrompt
 from rubric.grading.reply_parser import read
@@ -390,7 +390,7 @@ class _Session:
     def findings(self) -> Steps[list[Finding]]:
         """Judge the criteria of the rubric: code decides some at once, the judge is asked about the others together."""
         judged = self.rubric.judged
-        groups = _plain_groups(self.rubric, self.judge)
+        groups = None if self.about.candidate.unanswered else _plain_groups(self.rubric, self.judge)
         if not groups:
             return (yield from self._of_all(judged))
         asked = yield from self._ask_groups(groups)
@@ -404,6 +404,11 @@ class _Session:
         cut: list[Criterion] = []
         plain = True
         for criterion in criteria:
+            lacking = None if is_part else no_answer(criterion, self.about.candidate, self.about.rubric)
+            if lacking is not None:
+                self.log.failures.append(lacking.failure)
+                found[criterion.id] = lacking
+                continue
             if criterion.on != "conversation" and not is_part:
                 (cut if criterion.on in SEGMENTS else turned).append(criterion)
                 continue

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from attrs import evolve, field, frozen
 
-from rubric.grading.candidate_parts import SEGMENTS, asked_parts, in_segments
+from rubric.grading.candidate_parts import SEGMENTS, asked_parts, in_segments, no_answer
 from rubric.grading.prompting import STEPS, SharedPrompt, as_question, compose, group_criteria, shared_prompt
 from rubric.grading.similarity import embedding_ask
 from rubric.grading.tool_use import most_of_a_turn, offer_tools
@@ -258,14 +258,15 @@ class _Planner:
         parts = asked_parts(criterion, self.about.candidate)
         if isinstance(parts, Unjudged) and callable(criterion.on):
             parts = {"": self.about.candidate}  # a stand-in may lack what a function looks for
-        if isinstance(parts, Unjudged):
+        if isinstance(parts, Unjudged) or no_answer(criterion, self.about.candidate, self.about.rubric) is not None:
             return Plan(free=(criterion.id,))
         apart = [evolve(self, about=shared_prompt(part, self.about.rubric)) for part in parts.values()]
         return Plan.total(one._of_criteria(rubric, [criterion], guidelines) for one in apart)  # noqa: SLF001 - of the same class
 
     def _of_criteria(self, rubric: Rubric, criteria: Sequence[Criterion], guidelines: str) -> Plan:
         asking = (c for c in criteria if isinstance(c.answer, Similar) or not isinstance(c.answer, Check))
-        judged = [c for c in asking if c.applies_to(self.about.candidate)]
+        candidate, outer = self.about.candidate, self.about.rubric
+        judged = [c for c in asking if c.applies_to(candidate) and no_answer(c, candidate, outer) is None]
         asked = {c.id for c in judged}
         free = tuple(c.id for c in criteria if c.id not in asked)
         plans = [self._of_group(rubric, group, guidelines) for group in group_criteria(judged, self.judge)]

@@ -139,7 +139,7 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
         texts |= {title: note + "\n".join([one.text for one in steps]) for title, note, steps in parts}
         was_asked = any(one.index == part.asked for _, _, steps in parts for one in steps)
         warnings |= dict.fromkeys([GAP] if any(note for _, note, _ in parts) else ())
-        media += [shown for _, _, steps in parts for one in steps for shown in media_of(one)]
+        media += [shown for _, _, steps in parts for one in steps for shown in media_of(one.event, one.step)]
     texts["task"] = "" if was_asked else candidate.input
     if media:
         gone = [name for name, each in media if part_of(each) is None]

@@ -20,7 +20,7 @@ from attrs import evolve
 from rubric import Candidate, Cascade, DefinitionError, Judge, Jury, ModelError, Panel, Rubric, aevaluate, dumps
 from rubric import model as held
 from rubric.driving import Ask, Failure, Reply, adrive, flow
-from rubric.embed import Grader, JudgeLike, candidate_of_conversation, checked_candidate
+from rubric.embed import Grader, JudgeLike, candidate_of_chat, checked_candidate
 from rubric.formats import DumpError
 from rubric.integrations.mapping import GradeOptions, importing, mapped
 from rubric.values import AnyJudge
@@ -37,7 +37,8 @@ GRADER = "grader"
 
 def default_candidate(state: TaskState, target: Target) -> Candidate:
     """Return the completion as the candidate, with input, target, conversation and tool calls of the sample."""
-    return candidate_of_conversation(state.messages, state.output.completion, state.input_text, reference=target.text)
+    said = {"output": state.output.completion, "input": state.input_text, "reference": target.text}
+    return candidate_of_chat(state.messages, **said)
 
 
 @scorer(metrics=[mean(), stderr()])  # type: ignore[untyped-decorator]  # Inspect may not be installed

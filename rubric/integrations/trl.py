@@ -32,7 +32,8 @@ def default_candidate(prompt: Any, completion: Any, reference: Any = None) -> Ca
     Of a conversational prompt the last message is the input, and those before it the conversation; the tool calls of a
     conversational completion are kept, and its last message is the candidate.
     """
-    return candidate_of(completion or "", prompt or None, answered=False, reference=beside(reference))
+    made = candidate_of(completion or "", prompt or None, reference=beside(reference))
+    return Candidate("", run=made.run, reference=made.reference) if made.unanswered else made
 
 
 def rubric_reward(

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from rubric import Candidate, DefinitionError, Judge, Rubric, Ungraded, UngradedError, aevaluate, model
-from rubric.embed import candidate_of_conversation
+from rubric.embed import candidate_of_chat
 from rubric.integrations.mapping import beside, importing, mapped, rubric_of
 from rubric.rewards import rubric_of_row
 
@@ -47,7 +47,7 @@ def default_candidate(task: Any, trace: Any, answer_field: str = "") -> Candidat
     if answer_field and not hasattr(task, answer_field):
         raise AttributeError(f"the task has no field {answer_field!r}, which answer_field names")
     reference = beside(getattr(task, answer_field, None)) if answer_field else ""
-    return candidate_of_conversation(trace.messages, trace.last_reply, task.prompt_text, reference=reference)
+    return candidate_of_chat(trace.messages, output=trace.last_reply, input=task.prompt_text, reference=reference)
 
 
 class RubricJudge(vf.Judge[float, RubricJudgeConfig]):  # type: ignore[misc]  # verifiers may not be installed

@@ -49,7 +49,7 @@ class RunFormat:
 
 def candidate_of_run(run: Run, output: str | None = None, **given: Any) -> Candidate:
     """
-    Return *run* as a candidate: its output is the answer with which it ends, or '' if it ends otherwise.
+    Return *run* as a candidate, like `Candidate(run=run)`; *output* is the answer that its log names.
 
     Its remarks name what its reader has left out, and sub-agents whose runs are not there.
     """
@@ -59,9 +59,7 @@ def candidate_of_run(run: Run, output: str | None = None, **given: Any) -> Candi
             left |= dict.fromkeys(event.run.metadata.get("left_out", ()))
             if not event.run.events:
                 left[f"the run of the sub-agent {event.agent!r} is not in the log, so no judge is shown it"] = None
-    said = [each for each in run.events if not isinstance(each, State) and getattr(each, "role", "") != "refusal"][-1:]
-    answer = said[0].content if said and isinstance(said[0], Message) and said[0].role == "assistant" else ""
-    return Candidate(answer if output is None else output, run=run, remarks=left, **given)
+    return Candidate(output, run=run, remarks=left, **given)
 
 
 # -- the formats ------------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def entries_of(rows: Sequence[Any]) -> Entries | None:
 # -- what someone said ------------------------------------------------------------------------------------
 
 
-def candidate_of(output: Any, asked: Any = None, *, answered: bool = True, **fields: Any) -> Candidate:
+def candidate_of(output: Any, asked: Any = None, **fields: Any) -> Candidate:
     """
     Return an *output* of any form as a candidate, with the input or the chat that it answers.
 
@@ -54,19 +54,13 @@ def candidate_of(output: Any, asked: Any = None, *, answered: bool = True, **fie
 
     Args:
         asked: A text, or a chat: its last message is the input, and those before it are the conversation.
-        answered: Whether a chat must end with an answer; else the output of one that does not is empty.
         fields: Of the candidate.
 
     Raises:
-        DefinitionError: The output is a chat that must end with an answer, and does not.
+        DefinitionError: The output is a chat in which the assistant said and did nothing.
     """
     question = _candidate_in(asked, answers=False)
-    try:
-        said = _candidate_in(output)
-    except DefinitionError:
-        if answered:
-            raise
-        said = _candidate_in(output, output="")
+    said = _candidate_in(output)
     if not question.output:
         return evolve(said, **fields)
     events, before = said.run.events, (*question.before, Message("user", question.output))
@@ -74,12 +68,8 @@ def candidate_of(output: Any, asked: Any = None, *, answered: bool = True, **fie
         is_asked = said.input == question.output
         events = (*(each for each in before if not is_asked or each not in (*events, before[-1])), *events)
     remarks = dict.fromkeys((*question.remarks, *said.remarks))
-    return evolve(said, input="", run=evolve(said.run, events=events), remarks=remarks, **fields)
-
-
-def candidate_of_conversation(messages: Sequence[Any], output: str, asked: str, **fields: Any) -> Candidate:
-    """Return *output* as a candidate with the conversation of a run, which may hold the output and the input too."""
-    return candidate_of_chat(messages, output=output, input=asked, **fields)
+    output = None if said.unanswered else said.output
+    return evolve(said, output=output, input="", run=evolve(said.run, events=events), remarks=remarks, **fields)
 
 
 def _candidate_in(value: Any, **how: Any) -> Candidate:

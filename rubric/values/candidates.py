@@ -17,7 +17,7 @@ from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guided import guided_class
 from rubric.internals.text import shorten
 from rubric.values.artefacts import artefacts_of
-from rubric.values.run_parts import RunPart, place_in_run
+from rubric.values.run_parts import RunPart, answer_of, place_in_run
 from rubric.values.runs import Event, Message, Run, State, SubRun, ToolCall, is_address
 
 _NONE = FrozenMap()
@@ -151,7 +151,8 @@ class Candidate(Shown):
     and tool calls are views of that.
 
     Args:
-        output: The text that is graded. It may be left out where the run ends with an answer of the assistant.
+        output: The text that is graded; without it, the last text of the assistant in the run. Of a run without such an
+            answer, only rules over it, functions and views of it (`on="tools"`) are judged. An empty text is an answer.
         input: The question or task that it answers; by default what the user said last.
         reference: A reference answer, for the judge to compare with.
         messages: In place of *run*: the conversation before the input and the output, among which calls may stand in
@@ -174,7 +175,7 @@ class Candidate(Shown):
         remarks: What its reader left out, such as the pictures of a chat. Results have it among their warnings.
 
     Raises:
-        DefinitionError: There is no output; or messages or tool calls are given beside a run.
+        DefinitionError: There is neither an output nor a run; or messages or tool calls are given beside a run.
     """
 
     output: str = field(validator=fields.string)
@@ -214,6 +215,8 @@ class Candidate(Shown):
         if is_text and (run is not None or messages is not None or tool_calls is not None or output is None):
             said = None if messages is None else as_events(messages)
             called = None if tool_calls is None else as_calls(tool_calls)
+            if output is None and isinstance(run, Run) and (found := answer_of(run))[0] is not None:
+                remarks = dict.fromkeys((*remarks, *filter(None, found[1:])))
             output, input, reference, run = place_in_run(output, input, reference, run, messages=said, calls=called)
         made_by_attrs: Any = self.__attrs_init__  # pyright: ignore[reportAttributeAccessIssue]
         made_by_attrs(  # not by a mapping of them: each grade makes a candidate
@@ -263,6 +266,8 @@ class Candidate(Shown):
         if self.part is None:
             return found
         del found["run"]
+        if self.part.lacks_answer:
+            return {name: value for name, value in found.items() if name != "output"} | {"run": self.part.run}
         lists: dict[str, Any] = {"messages": self.messages, "tool_calls": self.tool_calls}
         lists = {name: value for name, value in lists.items() if value}
         try:
@@ -273,15 +278,22 @@ class Candidate(Shown):
 
     def __repr__(self) -> str:
         given = self.given()
-        named = [f"{name}={fields.thaw_plain(value)!r}" for name, value in given.items() if name != "output"]
-        return f"Candidate({', '.join([repr(self.output), *named])})"
+        output = [repr(given.pop("output"))] if "output" in given else []
+        named = [f"{name}={fields.thaw_plain(value)!r}" for name, value in given.items()]
+        return f"Candidate({', '.join([*output, *named])})"
+
+    @property
+    def unanswered(self) -> str:
+        """Why the run has no answer, so that nothing that reads one is judged; '' if it has one, or there is no run."""
+        lacks = self.part is not None and self.part.lacks_answer and self.part.chosen is None
+        return f"has no answer: {answer_of(self.run)[1]}" if lacks else ""
 
     @property
     def degenerate(self) -> str:
-        """Why the candidate has no content, such as `is empty`; '' if it has some."""
+        """Why the candidate has no content, such as `is empty`; '' if it has some, or is a run without an answer."""
         done = self.part.events[self.part.since :] if self.part else ()
         has_done = any(not isinstance(each, Message) or each.media for each in done)
-        if has_done or self.file_changes or self.images:
+        if has_done or self.file_changes or self.images or self.unanswered:
             return ""
         output = self.output
         start = output[:_START].encode("utf-8", "ignore")

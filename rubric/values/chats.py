@@ -15,10 +15,10 @@ from typing import Any
 
 from attrs import evolve
 
-from rubric.errors import DefinitionError
 from rubric.internals.frozen_map import thaw
 from rubric.internals.text import shorten
 from rubric.values.candidates import Candidate
+from rubric.values.run_parts import answer_of
 from rubric.values.runs import Event, Media, MediaKind, Message, Run, ToolCall
 
 _SAID = frozenset({"content", "tool_calls", "function_call", "refusal"})
@@ -47,25 +47,22 @@ def candidate_of_chat(
     messages: Sequence[Any], *, output: str | None = None, answers: bool = True, **fields: Any
 ) -> Candidate:
     """
-    Return a chat as a candidate with more *fields*: a run in the order of *messages*, whose last one is the output.
+    Return a chat as a candidate with more *fields*: a run in the order of *messages*, whose last text is the output.
 
-    The *output* may be given beside them. Where it *answers*, a last message that is not a text of the assistant is a
-    `DefinitionError`; else the words of anybody are the output.
+    The *output* may be given beside them. Where nobody *answers*, the last words of anybody are the output.
     """
-    fields = {"remarks": unread_in(messages), **fields}
-    why, events = why_unanswered(messages), chat_of(messages)
-    if output is None and why and answers:
-        raise DefinitionError("output", why)
-    if output is None and why:
+    fields, events = {"remarks": unread_in(messages), **fields}, chat_of(messages)
+    run = Run(events, complete=not is_cut_short(messages))
+    answer, _ = answer_of(run)
+    if output is None and not answers:
         said = [n for n, each in enumerate(events) if isinstance(each, Message)][-1:]
-        text = "".join(each.content for n in said if isinstance(each := events[n], Message))
-        return Candidate(text, messages=events[: said[0]] if said else (), **fields)
-    answers_in = (each.content for each in reversed(events) if isinstance(each, Message) and each.role == "assistant")
-    words = "" if why else next(answers_in, "")
-    output = words if output is None else output
+        if said != [answer]:
+            text = "".join(each.content for n in said if isinstance(each := events[n], Message))
+            return Candidate(text, messages=events[: said[0]] if said else (), **fields)
+    words = "" if answer is None else getattr(events[answer], "content", "")
     if output and output.strip() != words.strip():
-        events = (*events, Message("assistant", output))
-    return Candidate(output, run=Run(events, complete=not is_cut_short(messages)), **fields)
+        run = evolve(run, events=(*events, Message("assistant", output)))
+    return Candidate(output, run=run, **fields)
 
 
 _CUT_SHORT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "incomplete"})
@@ -80,31 +77,6 @@ def is_cut_short(messages: Sequence[Any]) -> bool:
     return any(isinstance(end, str) and end.lower() in _CUT_SHORT for end in held)
 
 
-def why_unanswered(messages: Sequence[Any]) -> str:
-    """
-    Return why the last of *messages* is not an answer that can be graded; '' if it is one.
-
-    Only words of the assistant are an answer, and only those with which its last message ends: what others said, or
-    what it said before it called a tool, never stands in for them.
-    """
-    last = _bare(messages[-1]) if messages else None
-    if (role := _role(last)) != "assistant":
-        cure = "to grade the run without an answer, give 'output': ''"
-        return f"is not there, and the last of messages is not an answer, but of the {role or 'nobody'}; {cure}"
-    content, end = at(last, "content"), None
-    if isinstance(content, list | tuple) or _outer_calls(last):  # else it has no calls, and all of it is words
-        end = next((each for each in reversed(chat_of([last])) if getattr(each, "role", "") != "refusal"), None)
-    has_words, is_call = bool(_text_in(content).strip()), isinstance(end, ToolCall)
-    if has_words and (end is None or (isinstance(end, Message) and end.content.strip())):
-        return ""
-    held = ", ".join(_parts_of(last)) or ("a call of a tool" if is_call else "nothing")
-    what = "ends with a call of a tool" if has_words and is_call else f"has no text, but {held}"
-    return (
-        f"is not there: the last answer of the chat {what}; "
-        'give {"output": "", "messages": chat} to grade the run without an answer, or its text as the output'
-    )
-
-
 def fields_with_chats(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the *fields* of a candidate, with chats of other tools read; an answer at their end is the output."""
     given = dict(fields)
@@ -115,6 +87,8 @@ def fields_with_chats(fields: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(given.get("run"), Run):  # a column of that name is about something else
         given.pop("run", None)
     messages: Any = given.get("messages")
+    calls: Any = given.get("tool_calls")
+    own: tuple[Any, ...] = tuple(calls) if isinstance(calls, list | tuple) else ()  # a missing value of a frame is none
     output: Any = given.get("output")
     has_chat = is_chat(messages)
     if has_chat:
@@ -123,23 +97,18 @@ def fields_with_chats(fields: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(output, str) and is_chat(chat):
         known = {name: given.pop(name) for name in ("input", "reference") if given.get(name)}
         made = candidate_of_chat(chat, **known)
-        called = calls_of(_own_calls(given))
+        called = calls_of(own)
         before = chat_of(messages) if has_chat and chat is not messages else ()
         whole = (*before, *made.before, *called, *made.run.events[len(made.before) :])
         given = {name: value for name, value in given.items() if name not in ("messages", "tool_calls")} | known
         remarks = dict.fromkeys((*given.get("remarks", ()), *made.remarks))
-        given |= {"output": made.output, "run": evolve(made.run, events=whole), "remarks": remarks}
+        given |= {"output": None if made.unanswered else made.output, "run": evolve(made.run, events=whole)}
+        given["remarks"] = remarks
     elif has_chat and not all(map(_is_own, messages)):
         given["messages"] = chat_of(messages)
-    if any("function" in call for call in _own_calls(given) if isinstance(call, Mapping)):
-        given["tool_calls"] = calls_of(given["tool_calls"])
+    if "tool_calls" in given and any("function" in call for call in own if isinstance(call, Mapping)):
+        given["tool_calls"] = calls_of(own)
     return given
-
-
-def _own_calls(fields: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the tool calls that *fields* have; a missing value of a frame is none."""
-    calls = fields.get("tool_calls")
-    return tuple(calls) if isinstance(calls, list | tuple) else ()
 
 
 def _is_own(message: Any) -> bool:
@@ -153,8 +122,8 @@ def chat_of(messages: Iterable[Any]) -> tuple[Event, ...]:
     """
     Return what happened in a chat, in its order.
 
-    A tool's result, its error and its pictures are kept with its call; a call without a result has None. A refusal is a
-    message of the role `refusal`. What the model thought is kept with what it said. Events may stand among *messages*.
+    A tool's result, its error and its pictures are kept with its call; a call without a result has None. A refusal has
+    the role `refusal`, an empty answer is an empty message, thoughts are kept with it. *messages* may have events.
     """
     events: list[Event] = []
     calls: dict[str, list[int]] = {}
@@ -225,7 +194,9 @@ def _events_of(message: Any, parts: list[Any], events: list[Event], calls: Mappi
     refusals = [
         Message("refusal", str(said)) for p in parts if at(p, "type") == "refusal" and (said := at(p, "refusal"))
     ]
-    if not (text or media or thoughts):
+    is_said = all(isinstance(part, str) or isinstance(at(part, "text"), str) for part in parts)
+    is_empty_answer = role == "assistant" and is_said and not any(isinstance(p, tuple) for p in _in_order(message))
+    if not (text or media or thoughts or is_empty_answer):
         return [*orphans, *refusals]
     name, reference = at(message, "name"), at(message, "reference")
     own: dict[str, Any] = {"name": name} if isinstance(name, str) and role != "tool" else {}

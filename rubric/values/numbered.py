@@ -103,16 +103,12 @@ def line_of(event: Event, step: str, words: str | None = None) -> str:
         case SubRun():
             said = (f": {event.task}" if event.task else "") + (f"\n-> {event.result}" if event.result else "")
             text = f"sub-agent {as_json(event.agent)}{f': {words}' if words else said}"
-    text += "".join(f"\n{name} ({_address(media)})" for name, media in _media(event, step))
+    text += "".join(f"\n{name} ({_address(media)})" for name, media in media_of(event, step))
     return f"[{step}] " + _BREAK.sub(r"\g<0>    ", text)
 
 
-def media_of(step: NumberedStep) -> list[tuple[str, Media]]:
-    """Return the media of *step*, each with its name in the list, such as `image 3-1`."""
-    return _media(step.event, step.step)
-
-
-def _media(event: Event, step: str) -> list[tuple[str, Media]]:
+def media_of(event: Event, step: str) -> list[tuple[str, Media]]:
+    """Return the media of *event*, each with its name in the list, such as `image 3-1`."""
     if not (shown := getattr(event, "media", ())):
         return []
     names = (f"{m.kind} {step}-{n}{f' {as_json(m.name)}' if m.name else ''}" for n, m in enumerate(shown, 1))

@@ -8,6 +8,8 @@ gives a candidate its own part back, with what changes: so another output takes 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import dropwhile
+from typing import TypeGuard
 
 from attrs import evolve, frozen
 
@@ -30,6 +32,7 @@ class RunPart:
         chosen: The steps that the output is made of, where it is not an event; None if it is one.
         before: The step of the sub-agent whose run it is, with a full stop.
         is_window: Whether only the beginning and the last steps are shown of a long run.
+        lacks_answer: Whether the run was given alone and has no answer; else an empty output is one.
     """
 
     run: Run
@@ -40,6 +43,7 @@ class RunPart:
     chosen: frozenset[str] | None = None
     before: str = ""
     is_window: bool = False
+    lacks_answer: bool = False
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -79,12 +83,8 @@ class RunPart:
         return next((n for n in reversed(range(len(events))) if _is_of(events[n], role)), None)
 
 
-def _is_of(event: Event, role: str) -> bool:
+def _is_of(event: Event, role: str) -> TypeGuard[Message]:
     return isinstance(event, Message) and event.role == role
-
-
-def _says(event: Event, words: str) -> bool:
-    return isinstance(event, Message) and event.role == "assistant" and event.content.strip() == words.strip()
 
 
 def _lone_question(messages: Sequence[Event] | None, asked: str) -> str | None:
@@ -93,6 +93,36 @@ def _lone_question(messages: Sequence[Event] | None, asked: str) -> str | None:
         return asked
     question = asked or getattr(messages[0], "content", "")
     return question if len(messages) == 1 and question and messages[0] == Message("user", question) else None
+
+
+def is_done(event: Event) -> bool:
+    """True if the agent said or did *event*."""
+    return event.role in ("assistant", "refusal") if isinstance(event, Message) else not isinstance(event, State)
+
+
+def answer_of(run: Run) -> tuple[int | None, str]:
+    """
+    Return the index of the answer of *run*, and a remark if something follows it; None, and why, if it has none.
+
+    The answer is the last text of the assistant. It is none if a call after it did not come back, or if the agent went
+    on after somebody else's message: "Let me look." or an answer to an earlier question never stands in for one.
+    """
+    kept = [(n, each) for n, each in enumerate(run.events) if not isinstance(each, State)]
+    texts = [n for n, each in kept if _is_of(each, "assistant") and each.content.strip()]
+    at = texts[-1] if texts else None
+    after = [each for n, each in kept if at is None or n > at]
+    number, last = kept[-1] if kept else (0, Message("nobody", ""))
+    end = f"{last.role}: {last.content.strip() or '(no text)'}" if isinstance(last, Message) else "a sub-agent"
+    end = f"[{run.first + number}] {shorten(f'call {last.name}' if isinstance(last, ToolCall) else end, 60)}"
+    is_open = any((c.result, c.error, c.media) == (None, "", ()) for c in after if isinstance(c, ToolCall))
+    is_open = is_open or any(_is_of(each, "tool") for each in after)  # a result whose call is not there
+    if at is None or is_open or any(map(is_done, dropwhile(is_done, after))):
+        cure = 'Candidate("", run=run), or a row {"output": "", "messages": [...]}, is graded without one'
+        return None, f"the run ends without an answer of the assistant, with {end}; {cure}"
+    if all(_is_of(each, "refusal") for each in after):
+        return at, ""
+    cure = 'Candidate("the text", run=run), or a row {"output": "the text", "messages": [...]}, has another text graded'
+    return at, f"the run ends with {end}; the last text of the assistant is graded, step {run.first + at}; {cure}"
 
 
 def place_in_run(
@@ -112,15 +142,19 @@ def place_in_run(
         if lone is not None:
             return output, lone, reference, None
     part = _part(output, asked, run, messages, calls)
+    part = evolve(part, lacks_answer=True) if isinstance(run, RunPart) and run.lacks_answer else part
     events, at = [*part.events], part.answered
+    before = events[at - 1] if at and isinstance(run, RunPart) and part.text_at(at) != output else None
     if output is None:
-        if not (output := part.text_at(at)).strip():
-            raise DefinitionError("output", _why_unanswered(part.run))
-    elif at and isinstance(run, RunPart) and part.text_at(at) != output and _says(events[at - 1], output):
+        output = part.text_at(at)
+        if not output.strip() and not (isinstance(run, Run) and (events or run.metadata)):
+            raise DefinitionError("output", f"is not there: {answer_of(part.run)[1]}" if events else _MISSING)
+        part = evolve(part, lacks_answer=at is None)
+    elif at and before is not None and _is_of(before, "assistant") and before.content.strip() == output.strip():
         del events[at]  # the output became what was said just before it
         part = evolve(part, answered=at - 1)
     if part.answered is None and output and part.chosen is None:
-        part = evolve(part, answered=len(events))
+        part = evolve(part, answered=len(events), lacks_answer=False)
         events.append(Message("assistant", output))
     if part.answered is not None and isinstance(answer := events[part.answered], Message):
         reference = reference if isinstance(run, RunPart) else reference or answer.reference
@@ -130,12 +164,12 @@ def place_in_run(
         events[part.asked] = evolve(question, content=asked)
     mere = [*([Message("user", asked)] if asked else []), Message("assistant", output, reference=reference)]
     whole = evolve(part.run, events=events)
-    is_mere = (
-        part.chosen is None and whole == Run(mere if output else mere[:-1]) and (part.asked is None) == (not asked)
-    )
+    is_mere = part.chosen is None and not part.lacks_answer and (part.asked is None) == (not asked)
+    is_mere = is_mere and whole == Run(mere if output else mere[:-1])
     return output, asked, reference, None if is_mere else evolve(part, run=whole, end=None)
 
 
+_MISSING = 'is missing: Candidate("the text to grade"), or Candidate(run=Run([...])) with what the agent said and did'
 _ORDER = "give run=Run([...]), with its events in their order"
 
 
@@ -157,37 +191,24 @@ def _part(
     return _part_of_run(run, output, asked)
 
 
-def _why_unanswered(run: Run) -> str:
-    if not run.events:
-        return (
-            'is missing: Candidate("the text to grade"), or Candidate(run=Run([...])) with an answer at its end; '
-            'without one, Candidate("", run=run)'
-        )
-    last = run.events[-1]
-    kind = f"a message of the {last.role}" if isinstance(last, Message) else f"a {type(last).__name__}"
-    return (
-        f"is not there: the run ends with {kind}, not with an answer of the assistant; "
-        'give Candidate("", run=run) to grade the run without an answer, or its text as the output'
-    )
-
-
 def _part_of_run(run: Run, output: str | None, asked: str) -> RunPart:
     """Return where *output* and the input *asked* stand in *run*; an output that is not there will follow it."""
     part = RunPart(run, None, None)
-    answered = part.last_message("assistant")
-    after = [each for each in run.events[0 if answered is None else answered + 1 :] if not _is_of(each, "refusal")]
+    answer, remark = answer_of(run)
+    answered = part.last_message("assistant") if answer is None else answer
+    after = [] if answered is None or answer is not None else run.events[answered + 1 :]
     is_same = output is not None and part.text_at(answered).strip() == output.strip()
-    if any(isinstance(each, Message) for each in after) or not (is_same or all(isinstance(e, State) for e in after)):
-        answered = None
-    elif output and not is_same and part.text_at(answered).strip():
-        words = shorten(repr(part.text_at(answered)), 60)
+    if output is None:
+        answered = answer
+    elif output and not is_same and answer is not None and not remark:
+        words = shorten(repr(part.text_at(answer)), 60)
         raise DefinitionError(
             "output",
             f"the run ends with another answer, {words}: give Candidate(run=run) to grade that one, or this one as its "
             'last event, Candidate(run=Run([*run.events, Message("assistant", output)]))',
         )
-    elif output is not None and not is_same:  # the run is graded without an answer, or with one that follows it
-        answered = None
+    elif not is_same or any(isinstance(each, Message) and each.role != "refusal" for each in after):
+        answered = None  # the run is graded without an answer, or with one that follows it
     question = part.last_message("user", answered)
     if asked and question is None:  # it was asked before all but instructions
         first = (n for n, each in enumerate(run.events) if not isinstance(each, State) and not _is_of(each, "system"))

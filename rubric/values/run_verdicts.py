@@ -152,8 +152,9 @@ def _unknown(rule: RunRule, run: Run) -> str:
         return ""
     names = {rule.event: dict[str, None](), rule.other or rule.event: dict[str, None]()}
     for _, event, agent in _places(run, count(), {}):
-        for matcher in names if isinstance(event, ToolCall) else ():
-            names[matcher] |= dict.fromkeys(event.arguments if matcher.fits(event, agent) else ())
+        if isinstance(event, ToolCall):
+            for matcher in names:
+                names[matcher] |= dict.fromkeys(event.arguments if matcher.fits(event, agent) else ())
     sides = ((rule.event, one), (rule.other or rule.event, two or one))
     lacks = [(side, name) for side, name in dict.fromkeys(sides) if names[side] and name not in names[side]]
     said = [f"; no {side} has the argument {name!r}, but {', '.join(map(repr, names[side]))}" for side, name in lacks]

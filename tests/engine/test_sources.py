@@ -245,7 +245,7 @@ def test_a_folder_and_a_list_of_paths_hold_a_candidate_a_file(tmp_path: Path) ->
     whole = grade_many(logs, "Anna won", "offline").collect()
     listed = grade_many(sorted(logs.rglob("[a-c].json")), "Anna won", "offline").collect()
     assert [*listed] == [*whole] == [*grade_many(str(logs), "Anna won", "offline").collect()]
-    assert [(each.key, each.score) for each in whole] == [("a.json", 1), ("c.json", None), ("late/b.json", 0)]
+    assert [(each.key, each.score) for each in whole] == [("a.json", 1), ("c.json", None), ("late/b.json", None)]
     assert "c.json holds many candidates; grade that file alone" in str(whole.ungraded[0].failures[0])
     texts = [tmp_path / "one.txt", tmp_path / "two.txt"]
     texts[0].write_text("Anna won")
@@ -272,12 +272,12 @@ def test_a_folder_of_several_kinds_is_refused_with_the_line_for_one(tmp_path: Pa
 
 
 def test_a_chat_is_an_item_of_many(tmp_path: Path) -> None:
-    """A log of an agent a line, as `jq -c . logs/*.json` writes them; one that ends with a call has an empty output."""
+    """A log of an agent a line, as `jq -c . logs/*.json` writes them; one that ends with a call has no answer."""
     lines = tmp_path / "runs.jsonl"
     lines.write_text("".join(json.dumps(each) + "\n" for each in (CHAT, SEARCHING)))
     for chats in (lines, [CHAT, SEARCHING]):
         found = grade_many(chats, "Anna won", "offline").collect()
-        assert [each.score for each in found] == [1, 0]
+        assert [each.score for each in found] == [1, None]
 
 
 def test_a_list_of_mappings_that_are_no_messages_is_not_taken_for_a_chat() -> None:

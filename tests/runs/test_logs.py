@@ -291,9 +291,7 @@ def test_what_the_user_said_between_two_answers_is_kept() -> None:
     assert [message.content for message in made.messages] == ["What does it cost?", "Which?"]
 
 
-def test_a_chat_without_an_answer_has_an_empty_output_where_that_is_allowed() -> None:
-    """What was said before is its conversation; elsewhere it is refused."""
+def test_words_before_a_result_whose_call_is_not_there_are_no_answer() -> None:
+    """They may have been said before the call."""
     chat = [{"role": "assistant", "content": "I look."}, {"role": "tool", "content": "5"}]
-    assert candidate_of(chat, "What?", answered=False).output == ""
-    with pytest.raises(DefinitionError, match="the last of messages is not an answer"):
-        candidate_of(chat, "What?")
+    assert "without an answer of the assistant" in candidate_of(chat, "What?").unanswered

@@ -11,7 +11,6 @@ from attrs import evolve
 from rubric import Candidate, Criterion, DefinitionError, Message, Rubric, grade
 from rubric.engine.sources import as_candidate
 from rubric.grading.candidate_parts import turns_of
-from rubric.runs.logs import candidate_of_conversation
 from rubric.suites.outputs import _reply
 from rubric.values.chats import candidate_of_chat, chat_of, is_chat
 from tests.rows import each_row
@@ -78,7 +77,7 @@ DOORS: dict[str, Callable[[], Candidate]] = {
     "code": lambda: Candidate("good two", messages=WHOLE),
     "code with the question": lambda: Candidate("good two", input="q2", messages=WHOLE),
     "messages": lambda: Candidate("good two", messages=[Message(*each) for each in ASKED]),
-    "conversation": lambda: candidate_of_conversation(WHOLE, "good two", "q2"),
+    "conversation": lambda: candidate_of_chat(WHOLE, output="good two", input="q2"),
     "reply": lambda: _reply("replies[0]", {"output": "good two", "messages": WHOLE}).candidate or Candidate(""),
     "evolved": lambda: evolve(Candidate("x", messages=WHOLE), output="good two"),
 }
@@ -139,11 +138,11 @@ def test_rows_of_data_sets_hold_chats() -> None:
     assert (candidate.input, candidate.messages, len(candidate.tool_calls)) == ("When?", (), 1)
 
 
-def test_a_chat_without_an_answer_is_refused() -> None:
+def test_a_chat_without_an_answer_has_none() -> None:
     """The user's message is never graded as the answer."""
-    with pytest.raises(DefinitionError, match="of the user; to grade the run without an answer, give 'output': ''"):
-        as_candidate({"messages": OPENAI[:1]})
-    assert as_candidate({"messages": OPENAI[:1], "output": ""}).output == ""
+    made = as_candidate({"messages": OPENAI[:1]})
+    assert (made.output, "with [1] user: When?" in made.unanswered) == ("", True)
+    assert as_candidate({"messages": OPENAI[:1], "output": ""}).unanswered == ""
 
 
 def test_frames_have_arrays_and_missing_values() -> None:

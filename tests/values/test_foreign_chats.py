@@ -13,7 +13,7 @@ from rubric.integrations.langsmith import rubric_evaluator
 from rubric.integrations.mapping import default_candidate
 from rubric.integrations.promptfoo import default_candidate as of_promptfoo
 from rubric.integrations.trl import default_candidate as of_trl
-from rubric.runs.logs import candidate_of_conversation, entries_of
+from rubric.runs.logs import entries_of
 from rubric.suites.outputs import _reply
 from rubric.values.candidates import Candidate
 from rubric.values.chats import candidate_of_chat, chat_of
@@ -41,7 +41,6 @@ UNANSWERED: dict[str, list[Any]] = {
     "thoughts": [ASKED, {"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm."}]}],
     "LangChain": [{"type": "human", "content": KIND}, {"type": "ai", "content": "", "tool_calls": []}],
     "the question": [ASKED],
-    "another question": [ASKED, {"role": "assistant", "content": "So it is."}, ASKED],
     "the result of a tool": [
         ASKED,
         {"role": "assistant", "content": "", "tool_calls": [CALL]},
@@ -82,7 +81,7 @@ DOORS: dict[str, Callable[[list[Any]], Any]] = {
     "log of Braintrust": lambda chat: _logged({**BRAINTRUST, "output": chat}),
     "outputs of a suite": lambda chat: _reply("replies[0]", {"output": chat}),
     "TRL": lambda chat: of_trl("Say it", chat),
-    "Inspect, verifiers": lambda chat: candidate_of_conversation(chat, "", KIND),
+    "Inspect, verifiers": lambda chat: candidate_of_chat(chat, output="", input=KIND),
 }
 
 
@@ -105,21 +104,17 @@ def test_a_chat_without_an_answer_is_ungraded_by_all_that_grade_many(form: str) 
     assert all(isinstance(result, Ungraded) and result.usage.calls == 0 for result in results)
 
 
-def test_an_evaluator_refuses_a_chat_without_an_answer() -> None:
-    """The harness shows the error; there is no score."""
-    for form in ("null and a call", "empty", "the question"):
-        with pytest.raises(DefinitionError, match="output"):
-            rubric_evaluator(POLITE, lambda _: '{"verdict": true}')(outputs={"messages": UNANSWERED[form]})
+def test_an_evaluator_says_that_a_chat_has_no_answer() -> None:
+    """There is no score."""
+    evaluator = rubric_evaluator(POLITE, lambda _: '{"verdict": true}')
+    for chat in UNANSWERED.values():
+        (told,) = evaluator(outputs={"messages": chat})
+        assert (told["score"], "has no answer" in told["comment"]) == (None, True)
 
 
-def test_the_error_says_what_to_pass_and_that_works() -> None:
+def test_an_empty_output_beside_a_chat_is_an_answer() -> None:
     """A run without an answer is graded when it is asked for so."""
-    chat = UNANSWERED["null and a call"]
-    with pytest.raises(
-        DefinitionError, match=r'no text, but a call of a tool; give \{"output": "", "messages": chat\}'
-    ):
-        as_candidate({"output": chat})
-    made = as_candidate({"output": "", "messages": chat})
+    made = as_candidate({"output": "", "messages": UNANSWERED["null and a call"]})
     assert (made.output, made.input, made.tool_calls[0].name) == ("", KIND, "find")
 
 
@@ -223,7 +218,7 @@ def test_each_part_is_held_or_named(door: str, kind: str) -> None:
     """Of what no judge is shown the result has a warning; all else is in the run, and the answer is the answer."""
     chat, name = KINDS[kind]
     if door == "Inspect, verifiers":
-        made: Any = candidate_of_conversation(chat, "Here it is.", KIND)
+        made: Any = candidate_of_chat(chat, output="Here it is.", input=KIND)
     else:
         made = DOORS[door](chat)
     made = made if isinstance(made, Candidate) else made.candidate
