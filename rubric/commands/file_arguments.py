@@ -239,7 +239,7 @@ def mend_surplus(command: click.Command, files: Sequence[str]) -> tuple[str, Cha
         other = "grade-many" if are_many(files) else "grade"
         return f"check runs the tests of a rubric, and {other} grades replies", {"COMMAND": [other]}
     if command.name == "prefer":
-        return f"{said}, whose lines have a and b each", {"ARGUMENTS": ["pairs.jsonl", *rubrics[:1]], **_SUCH_AS}
+        return f"{said}, whose lines have a and b each", {"ARGUMENTS": ["pairs.jsonl", *rubrics[:1]], **SUCH_AS}
     places, existing = _places(command), [file for file in files if Path(file).exists()]
     if len(existing) == len(places):
         return said, {"ARGUMENTS": existing, "without": [file for file in files if file not in existing]}
@@ -298,6 +298,8 @@ def _check_missing(command: click.Command, place: str, file: str) -> None:
             f"an earlier version is a file of its own, such as git show {shlex.quote(f'{version}:{name}')} > old.yaml"
         )
         raise click.UsageError(f"{file}: {MISSING}; {cure}")
+    if re.match(r"\w{2,}:/", file):
+        raise click.UsageError(f"{file}: no address is read; save what is there in a file, and name that")
     if place == "rubric" and " " in file and Path(file).suffix not in _TREES:
         text = shlex.quote(f"criteria: [{json.dumps(file, ensure_ascii=False)}]")
         raise click.UsageError(f"{file!r} is a text, and a rubric is a file, such as echo {text} > rubric.yaml")
@@ -306,7 +308,7 @@ def _check_missing(command: click.Command, place: str, file: str) -> None:
     is_variadic = any(each.nargs < 0 for each in arguments_of(command))
     if place == "rubric":
         near = [*map(str, rubrics_in(Path(file).parent))]
-        there = f"; there are {shorten(', '.join(near), 120)}" * (len(near) > 1)
+        there = f"; there are {shorten(', '.join(near), 120)}" * (len(near) > 1 and not find_near(command, [file]))
         raise WrongLineError(f"{file}: {MISSING}{there}", {})
     if find_near(command, [file]) or not (command.name == "view" or is_variadic):
         raise WrongLineError(f"{file}: {MISSING}", {})
@@ -330,7 +332,7 @@ def _check_file(command: click.Command, place: str, file: str, files: Sequence[s
             return  # labels of several people are compared, too, and a broken line has a message of its own
         cure = f"rows are graded first, such as rubric grade-many rubric.yaml {shlex.quote(file)} --out results.jsonl"
         if len(files) < len(_places(command)):
-            change = {"ARGUMENTS": fill_places(command, files), **_SUCH_AS}
+            change = {"ARGUMENTS": fill_places(command, files), **SUCH_AS}
             raise WrongLineError(f"{file} holds no results; they come first", change)
         raise click.UsageError(f"{file} holds no results; {cure}")
 
@@ -343,7 +345,7 @@ _ELSEWHERE = {
 """The command for files of another kind, and what it does."""
 
 
-_SUCH_AS: Change = {"EXAMPLE": ("such as",)}
+SUCH_AS: Change = {"EXAMPLE": ("such as",)}
 """Makes a line that has names of files which are not there."""
 
 
@@ -355,11 +357,11 @@ def _check_text(command: click.Command, place: str, file: str, files: Sequence[s
         message = f"{files[0]} is a suite, whose cases have their candidates"
         raise WrongLineError(message, {"ARGUMENTS": files[:1], "without": files[1:]})
     if place == "rubric" and not any(Path(file).suffix in find_format(name).suffixes for name in format_names()):
-        change = {"ARGUMENTS": [rubric, *[file] * (command.name == "grade")], **_SUCH_AS}
+        change = {"ARGUMENTS": [rubric, *[file] * (command.name == "grade")], **SUCH_AS}
         raise WrongLineError(f"{file} is a text, where a rubric is expected", change)
     if command.name == "view":
-        raise WrongLineError(f"{file} is a text; view shows results", {"ARGUMENTS": ["results.jsonl"], **_SUCH_AS})
+        raise WrongLineError(f"{file} is a text; view shows results", {"ARGUMENTS": ["results.jsonl"], **SUCH_AS})
     if command.name in ("probe", "label"):
         named = ["answers.jsonl" if each == file else each for each in files]
-        change = {"ARGUMENTS": put_in_order(command, named), **_SUCH_AS}
+        change = {"ARGUMENTS": put_in_order(command, named), **SUCH_AS}
         raise WrongLineError(f"{file} is one text; candidates are a folder, or rows of a file", change)

@@ -117,7 +117,13 @@ def _check_written(name: str) -> None:
         raise DefinitionError("to", f"unknown format {name!r}{fields.suggest(name, written_names())}{tables}")
 
 
-@click.command(cls=output.Command)
+def _check_form(context: click.Context) -> None:
+    """Refuse the name of a format as that of the file to write."""
+    if (out := context.params["out"]) in written_names():
+        raise WrongLineError(f"{out} is a format, which has an option", {"out": (), "form": ("--to", out)})
+
+
+@click.command(cls=output.Command, check=_check_form)
 @click.argument("file", type=click.Path())
 @click.option(
     "--to", "form", type=options.Name(written_names, _check_written), default="native", help="Write this format."

@@ -26,7 +26,8 @@ from rubric.suites.suite import fits
 
 FAILED = 1
 
-_OF_ONE = ("outcome", "task", "references", "sources", "pairs", "good", "bad", "name", "form")
+_MATERIAL = ("outcome", "task", "references", "sources", "pairs", "good", "bad")
+_OF_ONE = (*_MATERIAL, "name", "form")
 _OF_SUITES = ("patterns", "source", "names", "base")
 
 
@@ -57,7 +58,10 @@ class Generating:
 
 
 def _check(context: click.Context) -> None:
-    """Refuse a file to draft for that is no suite: the text of an outcome, or the rubric that is to be written."""
+    """Refuse a call without anything to draft from, and a file that is no suite: an outcome, or a rubric to write."""
+    if not any(context.params[name] for name in ("files", *_MATERIAL)):
+        message = "there is nothing to draft from; give --outcome TEXT, --task, --reference, --source, --pairs, --good"
+        raise click.UsageError(f"{message} or --bad, or the FILE of a suite")
     if len(context.params["files"]) != 1:
         return
     (file,), outcome, out = (context.params[name] for name in ("files", "outcome", "out"))
@@ -137,13 +141,7 @@ def _for_one(out: Path | None, form: str, given: dict[str, Any], generating: Gen
     )
     sources = [*given["sources"], *(Anchor(text, 1) for text in good), *(Anchor(text, 0) for text in bad)]
     name, texts = given["name"], {"input": given["task"], "references": references, "name": given["name"]}
-    try:
-        one = gather(given["outcome"] or None, sources, given["pairs"], **texts)
-    except DefinitionError as problem:
-        if problem.field == "case" and not given["outcome"]:
-            message = "there is nothing to draft from; give --outcome TEXT, --task, --reference, --source, --pairs, "
-            raise click.UsageError(f"{message}--good or --bad, or the FILE of a suite") from problem
-        raise
+    one = gather(given["outcome"] or None, sources, given["pairs"], **texts)
     if out is not None and out.exists():
         raise output.Refusal(f"--out {out}: this file exists; name another one, since a draft replaces no rubric")
     if generating.print_plan([one.material], name or "rubric", _grading(one, generating)):

@@ -21,7 +21,7 @@ from rubric import Candidate, DefinitionError, Grade, Grades, Limits, Rubric, St
 from rubric import grade_many as grade_candidates
 from rubric import plan as plan_calls
 from rubric.commands import options, output
-from rubric.commands.file_arguments import TEXTS, WrongLineError
+from rubric.commands.file_arguments import MISSING, SUCH_AS, TEXTS, WrongLineError
 from rubric.commands.kept_runs import Keeper, candidate_digest, last_runs
 from rubric.commands.options import refuse_given
 from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result, tell_rate
@@ -359,9 +359,22 @@ def _without_usage(data: Any) -> Any:
     return [_without_usage(value) for value in data] if isinstance(data, list | tuple) else data
 
 
-@click.command(cls=Command)
-@click.argument("parts", nargs=-1, required=True, metavar="RESULTS...", type=options.FILE)
-@click.option("--out", required=True, type=options.PATH, metavar="FILE", help="Write all results here.")
+def _check_parts(context: click.Context) -> None:
+    """Refuse files that are not there; without --out, the only one of them is what is to be written."""
+    parts: Sequence[Path] = context.params["parts"]
+    absent = [str(part) for part in parts if not part.exists()]
+    if context.params["out"] is None and len(absent) == 1 < len(parts):
+        change = {"ARGUMENTS": [str(part) for part in parts if part.exists()], "out": ("--out", *absent)}
+        raise WrongLineError("the file to write is an option", change)
+    if absent:
+        raise WrongLineError(f"{absent[0]}: {MISSING}", {})
+    if context.params["out"] is None:
+        raise WrongLineError("Missing option '--out'", {"out": ("--out", "all.jsonl"), **SUCH_AS})
+
+
+@click.command(cls=Command, check=_check_parts)
+@click.argument("parts", nargs=-1, required=True, metavar="RESULTS...", type=options.PATH)
+@click.option("--out", type=options.PATH, metavar="FILE", help="Write all results here.")
 def merge(parts: Sequence[Path], out: Path) -> None:
     """
     Put the results of all shards into one file.

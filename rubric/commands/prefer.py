@@ -19,7 +19,15 @@ from rubric.embed import counted, replacing
 from rubric.trust.pairwise.preference import pairs_of, plan_pairs
 
 
-@click.command(cls=Command)
+def _check(context: click.Context) -> None:
+    """Refuse files as the sides: they are columns of one file."""
+    for column in columns_of(context.params["columns"]).values():
+        if isinstance(column, str) and Path(column).is_file():
+            said = f"{column} is a file, and the sides a and b are columns of one file, which has a pair in each line"
+            raise click.UsageError(said)
+
+
+@click.command(cls=Command, check=_check)
 @click.argument("pairs", type=options.PATH)
 @click.argument("rubric", type=options.PATH)
 @options.JUDGE

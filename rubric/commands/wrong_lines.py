@@ -85,7 +85,8 @@ def meant(
     before += ["another command"] * (group is context)
     files = [words[0] for name, words in rest if not name]
     values = {one[0] for last, (_, one) in pairwise(rest) if _is_unknown(last)}  # maybe of an unknown option
-    if near := find_near(command, [file for file in files if file not in values]):
+    moved = {*(change or {}).get("ARGUMENTS", files)}  # else what is written may be like a file that is there
+    if near := find_near(command, [file for file in files if file not in values and file in moved]):
         said = _joined("" if said.endswith(MISSING) else said, *_remarks_on(near))
         typed = [new for word in typed for new in near.get(word, [word])]
         files = _moved(files, near)
@@ -218,6 +219,8 @@ class _Unknown:
 
     def _as_file(self, place: str, value: str) -> list[Unit]:
         """Return the *value* as the file at a *place*; one that is not there, as what it may be."""
+        if place == "2" and not self.files and Path(value).suffix in (".yaml", ".yml"):
+            place = "1"
         if not Path(value).exists():
             is_more = bool(self.files) and are_enough(self.command, self.files)
             if ("out" in self.name or (is_more and place != "1")) and "--out" in self.own:

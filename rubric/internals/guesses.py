@@ -15,6 +15,7 @@ from collections.abc import AsyncIterable, Collection, Iterable, Iterator, Mappi
 from contextlib import suppress
 from functools import cache
 from importlib import import_module, resources
+from itertools import product
 from typing import Any, NoReturn
 
 from rubric.errors import CallError, DefinitionError
@@ -110,13 +111,25 @@ def instead(place: str, value: object, kind: str = "") -> str:
     """Return the end of the message on *value*, whose *kind* does not fit at a *place*; '' if no cure is known."""
     for pattern, line in table()["instead"][place].items():
         if re.fullmatch(pattern, kind or ("namedtuple" if hasattr(value, "_asdict") else kind_of(value))):
-            rows: object = ""
-            if isinstance(value, Mapping):
-                names = ("text", "weight") if "{weighted}" in line else ("id", "text")
-                rows = shorten(repr([dict(zip(names, item, strict=True)) for item in value.items()]))
+            rows = _rows(value) if isinstance(value, Mapping) and "{rows}" in line else []
+            if None in rows:
+                return ""
             path = os.fspath(value) if isinstance(value, os.PathLike) else value
-            return f"; {line.format(shorten(repr(path), 120), rows=rows, weighted=rows)}"
+            return f"; {line.format(shorten(repr(path), 120), rows=rows)}"
     return ""
+
+
+def _rows(values: Mapping[Any, Any]) -> list[dict[Any, Any] | None]:
+    """Return criteria by their ids or texts as mappings of their fields; None for one that is neither."""
+    rows = list[dict[Any, Any] | None]()
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            rows.append({("id" if "text" in value else "text"): name, **value})
+        elif value is None or isinstance(value, int | float):
+            rows.append({"text": name} | ({} if value is None or value is True else {"weight": value}))
+        else:
+            rows.append({"id": name, "text": value} if isinstance(value, str) else None)
+    return rows
 
 
 # -- attributes ------------------------------------------------------------------------------------------
@@ -315,11 +328,12 @@ def word_cure(part: str, owner: str, word: str, known: Collection[str]) -> str:
     bare = word.lstrip("-").replace("-", "_")
     term = "" if bare.startswith("no_") else term_of(bare)
     dashes = word[: len(word) - len(word.lstrip("-"))]
-    for cure, words in cures_in(part, owner, "every"):
+    typed = {word, *([word.removesuffix("s")] if part == "commands" else [])}
+    for meant, (cure, words) in product((typed, {f"{dashes}{term}"}), [*cures_in(part, owner, "every")]):
         option = re.search(r"(?:^|such as )(--[\w-]+)", cure)
         fits = option[1] in known if option else cure in known or " " in cure
-        words += [f"--{each.replace('-', '')}" for each in words if dashes == each[:2] == "--"]
-        if fits and {word, f"{dashes}{term}", *([word.removesuffix("s")] if part == "commands" else [])} & {*words}:
+        joined = [f"--{each.replace('-', '')}" for each in words if dashes == each[:2] == "--"]
+        if fits and meant & {*words, *joined}:
             return f"; did you mean {cure!r}?" if " " not in cure or cure.startswith("--") else f"; {cure}"
     names = {name.lstrip("-").replace("-", "_"): name for name in known}
     near = names.get(argument_for(owner, bare, names), "") or misspelt(word, known) or names.get(term, "")

@@ -547,6 +547,11 @@ def _refuse_shape(call: _Call) -> None:
             parts = {"all": ", ".join(sources), "rest": ", ".join(sources[1:]), "within": ", ".join(within)}
             ends = {"first": sources[0][:-1], "last": sources[-1][1:]}
             parts |= ends | {"short": min(sources, key=len), "long": max(sources, key=len)}
+            if "{paired}" in said:  # labels, and a number for each
+                names, numbers = [e for e in (*call.args, *call.named.values()) if isinstance(e, list | tuple)][:2]
+                parts["paired"] = source_of("", dict(zip(names, numbers, strict=False)), most=_LONGEST)
+                if len(names) != len(numbers):
+                    continue
             field, _, message = said.partition(": ")
             named = {name: source_of(name, value) for name, value in call.named.items()}
             raise CallError(field, call.checked(message.format(*sources, **named | parts)))

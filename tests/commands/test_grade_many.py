@@ -241,7 +241,7 @@ def test_parts_that_are_missing_are_told(folder: Path) -> None:
     assert "this file is read; name another one" in own.stderr
     none = CliRunner().invoke(main, ["merge", str(folder / "no.jsonl"), "--out", str(folder / "merged.jsonl")])
     assert none.exit_code == 2
-    assert "does not exist" in none.stderr
+    assert "there is no such file" in none.stderr
 
 
 def test_a_budget_ends_it_and_another_run_goes_on(folder: Path) -> None:

@@ -242,6 +242,24 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
 
 
 @each_row(
+    ("judge", "written"),
+    [
+        ("{panel: [offline, o], aggregate: median}", "{'panel': {'judges': ['offline', 'o'], 'aggregate': 'median'}}"),
+        ("{panel: offline}", "{'panel': {'judges': ['offline']}}"),
+        ("{judges: [offline, o]}", "{'panel': {'judges': ['offline', 'o']}}"),
+        ("{jury: {model: o, seed: 1}, size: 3}", "{'jury': {'judge': {'model': 'o', 'seed': 1}, 'size': 3}}"),
+        ("{jury: {judge: offline}, size: 3}", "{'jury': {'judge': 'offline', 'size': 3}}"),
+        ("{cascade: [offline, o]}", "{'cascade': {'first': 'offline', 'then': 'o', 'when': 'borderline'}}"),
+    ],
+)
+def test_what_is_beside_a_jury_a_panel_or_a_cascade_is_told_its_place(judge: str, written: str) -> None:
+    """The mapping that is printed has all that was written, and is read."""
+    head, cases = "suite: x\njudge: ", "\ncases: [{rubric: a}]"
+    assert any(told.endswith(f"; write {written}") for told in problems(head + judge + cases))
+    assert loads_suite(head + written + cases).judge is not None
+
+
+@each_row(
     "document",
     [
         {"cases": 5},

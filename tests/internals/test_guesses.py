@@ -408,7 +408,17 @@ SAYS = [
     ),
     ("Criterion(lambda text: True)", "write rubric.checks(lambda candidate: 'refund' in candidate.output)"),
     ("Candidate('x', images=['both.png'])", "base64.b64encode(Path('picture.png').read_bytes()).decode()]"),
-    ("Rubric('x', {'a': {'text': 'b'}})", "write criteria=[{'id': id, **fields} for id, fields in criteria.items()]"),
+    ("Rubric('x', {'a': {'text': 'b'}})", "write [{'id': 'a', 'text': 'b'}]"),
+    (
+        "Rubric('x', {'a': 'Is a', 'b': {'text': 'Is b', 'weight': 2}, 'Is c': 3})",
+        "write [{'id': 'a', 'text': 'Is a'}, {'id': 'b', 'text': 'Is b', 'weight': 2}, {'text': 'Is c', 'weight': 3}]",
+    ),
+    (
+        "Rubric('x').chooses('Which tone?', options=['cold', 'fair', 'warm'], scores=[0, 0.6, 1])",
+        "write rubric.chooses('Which tone?', {'cold': 0, 'fair': 0.6, 'warm': 1})",
+    ),
+    ("Choices(['cold', 'fair', 'warm'], [0, 0.6, 1])", "write Choices({'cold': 0, 'fair': 0.6, 'warm': 1})"),
+    ("Criterion('Tone', choices=['a', 'b'], scores=[0, 1])", "write Criterion('Tone', choices={'a': 0, 'b': 1})"),
     ("Rubric('x', ['a'], scale='1-5')", "write scale=Likert()"),
     ("Limits(rpm=60.0)", "write rpm=60"),
     ("Judge('m', top_p=0.9, frequency_penalty=0.1)", "params={'top_p': 0.9, 'frequency_penalty': 0.1}"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from attrs import fields_dict
+
 from rubric.errors import DefinitionError, DumpError
 from rubric.formats import fields
 from rubric.formats.fields import WRITERS, mismatch
@@ -20,12 +22,16 @@ def read_any_judge(data: Any) -> AnyJudge | None:
             return _read_judge({"model": data})
         case list():
             return Panel(_read_members(data))
-        case {"jury": _} | {"panel": _} | {"cascade": _} if len(data) == 1:
-            (kind,) = data
+        case dict() if len(data.keys() & _KINDS) == 1:
+            (kind,) = data.keys() & _KINDS
+            if len(data) > 1 or not isinstance(data[kind], dict):
+                raise DefinitionError("", _within(data, kind))
             return fields.read_inner(data, kind, _KINDS[kind])
         case dict() if data.keys() & _KINDS:
-            kinds = " and ".join(str(key) for key in data)
-            raise DefinitionError("", f"expected a judge, a jury, a panel or a cascade, got {kinds}; keep one of them")
+            found = " and ".join(sorted(data.keys() & _KINDS))
+            raise DefinitionError("", f"expected a judge, a jury, a panel or a cascade, got {found}; keep one of them")
+        case {"judges": _}:
+            raise DefinitionError("", f"several judges are a panel; write {{'panel': {data}}}")
         case {"params": _}:
             message = "a file sets no parameters of the vendor's; give them in code: Judge(params=...)"
             raise fields.SeveralError([(("params",), fields.WrongKeyError("", message))])
@@ -33,6 +39,19 @@ def read_any_judge(data: Any) -> AnyJudge | None:
             return _read_judge(data)
         case _:
             raise mismatch("a model's name, or a mapping with model, jury, panel or cascade", data)
+
+
+def _within(data: dict[Any, Any], kind: str) -> str:
+    """Return why *data* is refused, whose *kind* of judge is no mapping, or has fields beside it."""
+    name, of = _FIRST[kind]
+    held, rest = data[kind], {key: value for key, value in data.items() if key != kind}
+    if kind == "cascade" and isinstance(held, list) and len(held) == 2:  # noqa: PLR2004 - judges
+        held = {"first": held[0], "then": held[1], **({} if "when" in rest else {"when": "borderline"})}
+    elif not isinstance(held, dict) or name not in held:  # it is a judge
+        held = {name: [held] if name == "judges" and not isinstance(held, list) else held}
+    if surplus := [key for key in rest if key not in fields_dict(of)]:
+        return f"{surplus[0]} is no field of a {kind}, which has {', '.join(fields_dict(of))}"
+    return f"what a {kind} has is a mapping; write { ({kind: {**held, **rest}})!r}"
 
 
 def _read_members(data: Any) -> list[AnyJudge]:
@@ -66,6 +85,13 @@ def _only(kinds: tuple[type, ...], what: str) -> fields.Read:
 _read_when = _only((str, list), "fails, borderline, ungraded, disagrees, or a pair of scores")
 _read_reader = _only((str, dict, type(None)), "rating, or a mapping from verdicts to patterns")
 _read_judge = fields.reader_of(Judge, reader=_read_reader, params=None, threads=None, via=None, embedder=None)
+
+_FIRST: dict[str, tuple[str, type]] = {
+    "jury": ("judge", Jury),
+    "panel": ("judges", Panel),
+    "cascade": ("first", Cascade),
+}
+"""The field that a judge alone is given for, and the class."""
 
 _KINDS: dict[Any, Callable[[Any], AnyJudge]] = {
     "jury": fields.reader_of(Jury, judge=read_any_judge),
