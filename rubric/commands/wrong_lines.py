@@ -351,7 +351,13 @@ def _mended(
         return f"{said}{cure}", {"ARGUMENTS": [meant_kind]} if meant_kind else {}
     if param is None or not param.opts or not (words := dict(units).get(param.name or "")):
         return said, {}
-    return _mended_value(said, param, words[-1].removeprefix(f"{param.opts[0]}="), command, files)
+    value = words[-1].removeprefix(f"{param.opts[0]}=")
+    if isinstance(param.type, click.File):  # a text; only one can be piped
+        if "-" in files or "TEXT" in dict(units):
+            written = f"echo {shlex.quote(value)} > {param.opts[0][2:]}.txt"
+            return f"{said}; one text is piped, and more are files, such as {written}", {}
+        return said, {param.name or "": (param.opts[0], "-"), "TEXT": (value,)}
+    return _mended_value(said, param, value, command, files)
 
 
 def _mended_value(
@@ -359,8 +365,6 @@ def _mended_value(
 ) -> tuple[str, Change]:
     """Return what is *said* of the *value* of an option of *command* with *files*, and the change that mends it."""
     name, first = param.name or "", param.opts[0]
-    if isinstance(param.type, click.File) and "-" not in files:
-        return said, {name: (first, "-"), "TEXT": (value,)}
     if isinstance(param.type, click.IntRange | click.FloatRange) and (bare := _UNITS.sub("", value.lower())) != value:
         return said, {name: (first, bare)}
     if share := re.search(r" % write ([\d.]+)$", said):

@@ -307,12 +307,16 @@ def test_an_example_is_printed_where_a_name_is_missing(typed: str, said: str) ->
         ),
         ("grade polite.yaml reply.txt --judge-model offline --help", "did you mean '--judge'?; see"),
         ("merge results.jsonl gone.jsonl --out all.jsonl", "gone.jsonl: there is no such file; see"),
+        (
+            "grade polite.yaml reply.txt --reference 'So kind' --input 'How kind'",
+            "such as echo 'How kind' > input.txt; see",
+        ),
         ("eval", "did you mean 'grade', such as rubric grade rubric.yaml answer.txt?; see"),
     ],
 )
 def test_no_line_is_printed_where_one_would_lose_something(typed: str, said: str) -> None:
     """A value that is refused, a file that has no other like it, or a command alone: that is said, or a form shown."""
-    done = run(*typed.split())
+    done = run(*shlex.split(typed))
     assert done.exit_code == 2
     assert said in " ".join(done.stderr.split())
     assert not lines_of(done.stderr)
