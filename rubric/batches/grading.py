@@ -322,7 +322,7 @@ class _Rounds:
         if any(isinstance(outcome, Reply) for outcome in found.values()):
             for key, outcome in found.items():
                 # The vendor's queue had no room for these; the replies may have made some, so they are sent again.
-                if isinstance(outcome, Failure) and openai.is_queue_full(outcome):
+                if isinstance(outcome, Failure) and (outcome.kind, outcome.usage) == ("rate_limited", openai.FREE):
                     del self.answers[key]
 
     async def _admit(self, held: AsyncExitStack, fresh: Wanted) -> dict[str, Commit | None]:

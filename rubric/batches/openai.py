@@ -32,7 +32,7 @@ _STOPPING = frozenset({"cancelling"})
 _PAGE, _PAGES = 100, 100
 _FULL = "token_limit_exceeded"
 _STATUS = re.compile(r"[1-5]\d\d", re.ASCII)
-_FREE = Usage(calls=1, cost=0.0)
+FREE = Usage(calls=1, cost=0.0)
 """The usage of a request that the vendor did not come to, and charges nothing for."""
 
 _NOT_FOUND = 404
@@ -79,13 +79,8 @@ class BatchState:
         message = f"the batch {batch} is {self.status}, without an answer to this"
         message = ". ".join([message, self.wrong] if self.wrong else [message])
         if self.status == "failed":
-            return Failure("rate_limited" if self.is_refused else "bad_request", message, usage=_FREE)
-        return Failure("timeout", message, usage=_FREE)  # grading does not retry it: that would take another day
-
-
-def is_queue_full(failure: Failure) -> bool:
-    """True if it *failed* because the vendor's queue was full; room comes as other batches end."""
-    return failure.kind == "rate_limited" and failure.usage == _FREE
+            return Failure("rate_limited" if self.is_refused else "bad_request", message, usage=FREE)
+        return Failure("timeout", message, usage=FREE)  # grading does not retry it: that would take another day
 
 
 def line_of(ask: Ask) -> Line:
@@ -178,5 +173,5 @@ def _answer(said: Mapping[str, Any], line: Line, service: Service) -> Reply | Fa
     status, body = str(answer.get("status_code")), answer.get("body")
     if not _STATUS.fullmatch(status):
         error = service.words(json.dumps(said.get("error")))
-        return Failure("timeout", f"the batch ended without an answer to this: {error}", usage=_FREE)
+        return Failure("timeout", f"the batch ended without an answer to this: {error}", usage=FREE)
     return service.outcome(int(status), body, line.unsent)

@@ -131,8 +131,7 @@ def generate(files: Sequence[str], out: Path | None, form: str, **given: Any) ->
             _for_one(out, form, given, generating)
     except KeyboardInterrupt:
         cure = "" if generating.store else "; with --store FILE, the next run pays for no draft again"
-        output.print_line(f"interrupted: nothing was written{cure}", problem=True)
-        raise SystemExit(output.INTERRUPTED) from None
+        raise KeyboardInterrupt(f": nothing was written{cure}") from None
 
 
 def _for_one(out: Path | None, form: str, given: dict[str, Any], generating: Generating) -> None:

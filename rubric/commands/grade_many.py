@@ -28,7 +28,7 @@ from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print
 from rubric.commands.running import describe_plan, print_groups
 from rubric.commands.wrong_lines import columns_of, in_options
 from rubric.embed import CONCURRENCY, JudgeLike, RowBuilder, counted, shorten, source_of
-from rubric.engine import Shard, merge_results
+from rubric.engine import SPENT, Shard, merge_results
 from rubric.results import Counts, Summary
 from rubric.suites import Report
 from rubric.suites.reporters.registry import reporter_for
@@ -165,14 +165,15 @@ class Inputs:
 
     def _tell_stopped(self, counts: Counts) -> None:
         """Print what was graded before Ctrl-C, and what the next run does."""
-        summary, cure = counts.summary(), "the next run begins anew: only --store FILE keeps what has been paid for"
+        summary = counts.summary().of_stopped(SPENT.usage)
+        cure = "the next run begins anew: only --store FILE keeps what has been paid for"
         if self.store is not None:
             cure = f"run the same command again to go on: what {self.store} has is not paid for again"
             cure += ", but the ungraded are asked again" * bool(summary.ungraded)
             cure += ", and --max-cost counts anew" * (self.max_cost is not None)
         if summary.results and not self.quiet:
             output.print_markdown(summary._repr_markdown_(), problem=True)
-        print_line(f"interrupted: {len(counts):,} candidates were finished; {cure}", problem=True)
+        print_line(f"interrupted: {len(counts):,} candidates were finished; {SPENT}; {cure}", problem=True)
 
     def _write_report(self, file: Path, name: str, results: Sequence[Grade | Ungraded], duration: float) -> None:
         """Write *results* in the form that the ending of *file* selects: the page of many, or a reporter of suites."""

@@ -134,7 +134,8 @@ def _add(sheet: Sheet, files: Iterable[Path]) -> None:
 def _warn(draw: Draw, answers: Sequence[Answer]) -> None:
     """Say if candidates were passed over: all up to the last that is labelled are a random sample."""
     names = {each.name for each in answers}
-    if gaps := draw.place_after(names) - len(names & draw.places.keys()):
+    places = [draw.places[name] for name in names & draw.places.keys()]
+    if gaps := max(places, default=-1) + 1 - len(places):
         cure = "label these too (they come first), or the labels are not a random sample"
         what = f"{counted(gaps, 'candidate')} before the last labelled one without an answer"
         print_line(f"warning: {what}; {cure}", problem=True)

@@ -28,7 +28,9 @@ from rich.text import Text
 from rubric import Grade, RubricError, Ungraded
 from rubric.commands.file_arguments import check_files, kind_of
 from rubric.commands.wrong_lines import TYPED, in_options, meant, meant_in
+from rubric.driving import Usage
 from rubric.embed import TOLERANCE, plugins, shown
+from rubric.engine import SPENT
 from rubric.internals.guesses import word_cure
 from rubric.quality import UnreviewedWarning
 
@@ -239,6 +241,11 @@ def _warnings_as_lines() -> Iterator[None]:
         yield
 
 
+def _so_far() -> str:
+    """Return what requests have taken before a command ended early; '' if none was sent."""
+    return f"; until then {SPENT}" if SPENT.usage.calls or SPENT.in_flight else ""
+
+
 class Commands(_OneVoice, click.Group):
     """
     Commands that turn output which cannot be written into a refusal without a traceback.
@@ -287,6 +294,7 @@ class Commands(_OneVoice, click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         if sys.stdout is None:
             raise Refusal("the output cannot be written: standard output is closed; write >/dev/null to drop it")
+        SPENT.usage, SPENT.in_flight = Usage(), 0  # of a test that calls several commands
         try:
             try:
                 with _in_one_voice(self), _warnings_as_lines():
@@ -300,7 +308,10 @@ class Commands(_OneVoice, click.Group):
             if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
             raise Refusal(f"the output cannot be written: {problem.strerror or problem}") from problem
-        except KeyboardInterrupt:
-            print_line("interrupted", problem=True)
+        except KeyboardInterrupt as problem:
+            print_line(f"interrupted{problem}{_so_far()}", problem=True)
             ctx.exit(INTERRUPTED)
+        except Refusal as problem:
+            said = _so_far() if isinstance(problem.__cause__, RubricError) else ""
+            raise Refusal(problem.message + said) from problem.__cause__
         return result

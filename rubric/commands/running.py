@@ -24,7 +24,7 @@ from rubric.commands.output import Refusal
 from rubric.commands.wrong_lines import was_given
 from rubric.driving import Failure
 from rubric.embed import clean, counted, shorten
-from rubric.engine import Plan
+from rubric.engine import SPENT, Plan
 from rubric.results import Row
 from rubric.suites import Comparison, Report, flips, pass_rates
 from rubric.suites.case_rows import RowBuilder, row_id
@@ -171,13 +171,10 @@ class RunOptions:
                         **{**self.run, "runs": None},
                     )
             except KeyboardInterrupt:
-                output.print_line(
-                    f"interrupted: {len(done)} of {total} cases of {suite.name!r} were finished", problem=True
-                )
-                stopped = within(
-                    earlier,
-                    join_reports([*reports, self._partial_report(suite, done, time.monotonic() - began)], files),
-                )
+                said = f"interrupted: {len(done)} of {total} cases of {suite.name!r} were finished; {SPENT}"
+                output.print_line(said, problem=True)
+                partial = self._partial_report(suite, done, said, time.monotonic() - began)
+                stopped = within(earlier, join_reports([*reports, partial], files))
                 keeper.end(stopped)
                 self.write(stopped)
                 raise SystemExit(output.INTERRUPTED) from None
@@ -245,14 +242,14 @@ class RunOptions:
         parts += [f"replies in {self.store} are not paid for again"] if self.store and self.store.exists() else []
         return ", ".join(parts)
 
-    def _partial_report(self, suite: Suite, done: Sequence[Row], duration: float) -> Report:
+    def _partial_report(self, suite: Suite, done: Sequence[Row], said: str, duration: float) -> Report:
         finished = {row.id: row for row in done}
         stopped = Failure("exception", "the run was interrupted before this case was finished")
         builder = RowBuilder()
         cases = [one for case in suite for one in repeat_case(case, self.run["repeat"])]
         rows = [finished.get(row_id(case), builder.row(case, stopped)) for case in cases]
         deferred: Deferred = self.run["deferred"]
-        warnings, by = tuple(map(str, suite.warnings)), version("rubric-grade")
+        warnings, by = (*map(str, suite.warnings), said), version("rubric-grade")
         return Report(suite.name, tuple(rows), deferred, warnings, by, duration=duration)
 
     def write(self, report: Report, comparison: Comparison | None = None) -> None:

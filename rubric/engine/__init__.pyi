@@ -5,7 +5,9 @@ from .bulk import AsyncGrading as AsyncGrading
 from .bulk import Grading as Grading
 from .columns import PairColumns as PairColumns
 from .grade import CandidateLike as CandidateLike
+from .progress import SPENT as SPENT
 from .progress import Progress as Progress
+from .progress import Spent as Spent
 from .shards import Shard as Shard
 from .shards import merge_results as merge_results
 from .shared_limits import Share as Share

@@ -268,9 +268,15 @@ class _Stream(NoTruth):
 
     @property
     def collected(self) -> Grades:
-        """The results that `collect` has read so far, in the order of the candidates."""
+        """
+        The results that `collect` has read so far, in the order of the candidates.
+
+        Their `usage` is that of all requests so far, also of those for candidates that have not ended.
+        """
         ordered = sorted(self._collected, key=lambda result: -1 if result.index is None else result.index)
-        return Grades(ordered, end=self.end_mark)
+        spent = self._job.pipeline.dispatcher.spent.usage
+        is_stopped = spent.calls > sum(result.usage.calls for result in ordered)
+        return Grades(ordered, end=self.end_mark, spent=spent if is_stopped else None)
 
     @property
     def end_mark(self) -> str:

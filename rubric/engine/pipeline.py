@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Self, Union
 
 from attrs import define, evolve, field, fields_dict, frozen
 
+from rubric.engine.progress import Spent
 from rubric.errors import ModelError, RubricError
 from rubric.grading.code_checks import forbidden
 from rubric.grading.flow import LONG_PREFIX
@@ -32,12 +33,12 @@ from rubric.grading.steps import Batch, Got, Steps, T
 from rubric.internals import background_loop
 from rubric.internals.fields import check_count, refuse
 from rubric.models.registry import identity, model_of
-from rubric.models.retry import Backoffs, attempt
+from rubric.models.retry import Backoffs, attempt, usage_of
 from rubric.models.threads import outcome_in_thread
 from rubric.models.windows import deaf_to, may_overflow, refusal, window_of
 from rubric.values.checks import Launcher
 from rubric.values.judges import AnyJudge, Judge, Model, is_async
-from rubric.values.requests import PROGRAMS, Ask, Commit, Failure, Limiter, Reply, Transport, commit_nothing
+from rubric.values.requests import PROGRAMS, Ask, Commit, Failure, Limiter, Reply, Transport, Usage, commit_nothing
 
 if TYPE_CHECKING:
     from rubric.engine.breaker import Breaker
@@ -190,12 +191,16 @@ class Dispatcher:
     Args:
         places: Acquired by every request for as long as it is in flight; one that waits for a retry holds none.
         judge: Of the whole run, if there is one: where it fails for good, no more of its members are asked.
+        price: Returns the usage of a judge at agreed prices.
+        spent: Counts each request, retries included.
     """
 
     places: asyncio.Semaphore = field(factory=lambda: asyncio.Semaphore(CONCURRENCY))
     limiter: Limiter | None = None
     model_of: Callable[[Judge], Model] = model_of
     judge: AnyJudge | None = None
+    price: Callable[[Judge, Usage], Usage] | None = None
+    spent: Spent = field(factory=Spent)
     _breakers: list[Breaker] = field(factory=list)  # one, from the first failure on
     _turns: dict[int, _Turns] = field(factory=dict)  # by the model's id; _Turns keeps the model, so none is used twice
     _queues: dict[int, _ModelQueue] = field(factory=dict)  # by the judge's id; _ModelQueue keeps the judge
@@ -224,6 +229,11 @@ class Dispatcher:
             self._breakers.append(Breaker(self.judge))
         self._breakers[0].note(ask, failure, has_replied=self._queues[id(ask.judge)].backoffs.has_replied)
 
+    def _count(self, judge: Judge, outcome: Outcome | None) -> None:
+        """Count a request to *judge*; None for one that was cancelled in flight."""
+        usage = usage_of(outcome) if isinstance(outcome, Failure) else Usage() if outcome is None else outcome.usage
+        self.spent.add(usage if self.price is None else self.price(judge, usage), in_flight=outcome is None)
+
     def remarks(self) -> tuple[str, ...]:
         """Return what a person should know of how requests were sent, each remark once."""
         return tuple(remark for turns in self._turns.values() if (remark := turns.remark())) if self._turns else ()
@@ -233,7 +243,7 @@ class Dispatcher:
         if getattr(model, "is_serial", False):
             turns = self._turns.get(id(model)) or self._turns.setdefault(id(model), _Turns(model, judge))
         window = judge.context if judge.is_function else window_of(judge)
-        queue = _ModelQueue(judge, model, turns, self.places, self.limiter, self._note, window)
+        queue = _ModelQueue(judge, model, turns, self.places, self.limiter, self._note, self._count, window)
         return self._queues.setdefault(id(judge), queue)
 
 
@@ -247,6 +257,7 @@ class _ModelQueue:
     places: asyncio.Semaphore
     limiter: Limiter | None
     failed: Callable[[Ask, Failure], None]
+    count: Callable[[Judge, Outcome | None], None]
     window: int | None = None
     backoffs: Backoffs = field(factory=Backoffs)
 
@@ -269,9 +280,8 @@ class _Place(AbstractAsyncContextManager[Commit]):
         has_place = False
         try:
             has_place = await self._queue.places.acquire()
-            if self._limiter is None:
-                return self._queue.backoffs.commit
-            self._commit = await self._limiter.__aenter__()
+            if self._limiter is not None:
+                self._commit = await self._limiter.__aenter__()
         except BaseException:
             self._leave(has_place=has_place)
             raise
@@ -280,6 +290,8 @@ class _Place(AbstractAsyncContextManager[Commit]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
+        if kind is not None:  # cancelled: a model raises nothing else
+            self._queue.count(self._queue.judge, None)
         try:
             return None if self._limiter is None else await self._limiter.__aexit__(kind, error, trace)
         finally:
@@ -288,6 +300,8 @@ class _Place(AbstractAsyncContextManager[Commit]):
     def _commit_both(self, outcome: Outcome | None) -> None:
         self._commit(outcome)
         self._queue.backoffs.commit(outcome)
+        if outcome is not None:
+            self._queue.count(self._queue.judge, outcome)
 
     def _leave(self, *, has_place: bool) -> None:
         if has_place:
@@ -353,20 +367,21 @@ class _Turns:
         )
 
 
-async def _send_priced(transport: Transport, budget: Budget, ask: Ask) -> Outcome:
+async def _send_priced(transport: Transport, price: Callable[[Judge, Usage], Usage], ask: Ask) -> Outcome:
     outcome = await transport(ask)
-    return evolve(outcome, usage=budget.price_usage(ask.judge, outcome.usage))
+    return evolve(outcome, usage=price(ask.judge, outcome.usage))
 
 
-def _send(transport: Transport, budget: Budget | None, ask: Ask) -> Awaitable[Outcome]:
+def _send(transport: Transport, spent: Spent, budget: Budget | None, ask: Ask) -> Awaitable[Outcome]:
     """Send *ask* by *transport*, or run its program."""
-    return transport(ask) if ask.program is None else _run(ask, ask.program, budget)
+    return transport(ask) if ask.program is None else _run(ask, ask.program, spent, budget)
 
 
-async def _run(ask: Ask, program: Launcher, budget: Budget | None) -> Outcome:
-    """Run *program*, and charge *budget* with its cost, which nothing can hold back."""
+async def _run(ask: Ask, program: Launcher, spent: Spent, budget: Budget | None) -> Outcome:
+    """Run *program*, count its cost, and charge *budget* with it, which nothing can hold back."""
     run = PROGRAMS.get()
     outcome = forbidden(ask.criteria[0], program) if run is None else await run(ask)
+    spent.add(outcome.usage)
     if budget is not None:
         budget.charge(outcome.usage)
     return outcome
@@ -608,13 +623,15 @@ class Options:
             from rubric.store.store import Store  # noqa: PLC0415 - as above
 
             store = Store(store)
-        dispatcher = Dispatcher(places, limiter if store is None else store.limiter(limiter), models, judge)
+        pricing = self.budget.price_usage if self.budget is not None and self.budget.prices else None
+        dispatcher = Dispatcher(places, limiter if store is None else store.limiter(limiter), models, judge, pricing)
         send: Transport = dispatcher.send
-        if self.budget is not None and self.budget.prices:  # before the store, which keeps the cost
-            send = partial(_send_priced, send, self.budget)
+        if pricing is not None:  # before the store, which keeps the cost
+            send = partial(_send_priced, send, pricing)
         transport = send if store is None else store.transport(send, limited=True)
         own = None if store is self.store else store
-        return Pipeline(partial(_send, Leads(transport).send, self.budget), dispatcher, own, store is not None)
+        send = partial(_send, Leads(transport).send, dispatcher.spent, self.budget)
+        return Pipeline(send, dispatcher, own, store is not None)
 
 
 @frozen

@@ -16,12 +16,41 @@ from attrs import define, field, frozen
 
 from rubric.internals.fields import refuse
 from rubric.internals.notebooks import as_html, notebook
+from rubric.internals.text import counted
 from rubric.results.result import Grade, Ungraded
 from rubric.values.requests import Usage
 
 _SECONDS_A_LINE = 10.0
 _SECONDS_A_BAR = 0.1
 _MINUTE, _HOUR = 60, 3_600
+
+
+@define(eq=False)
+class Spent:
+    """
+    What requests have taken so far, whether or not the candidates that they are for have ended.
+
+    Args:
+        usage: Of all requests that were answered, or failed.
+        in_flight: Requests that were cancelled in flight; the vendor may charge them all the same.
+    """
+
+    usage: Usage = Usage()
+    in_flight: int = 0
+
+    def add(self, usage: Usage, in_flight: int = 0) -> None:
+        """Count *usage*, and requests that were cancelled *in_flight*; they count in `SPENT` too."""
+        self.usage, self.in_flight = self.usage + usage, self.in_flight + in_flight
+        if self is not SPENT:
+            SPENT.add(usage, in_flight)
+
+    def __str__(self) -> str:
+        flying = f"; {counted(self.in_flight, 'request')} in flight may be charged as well"
+        return f"{self.usage}{flying * bool(self.in_flight)}"
+
+
+SPENT = Spent()
+"""What this process has spent: a command says so when it ends early."""
 
 
 @frozen

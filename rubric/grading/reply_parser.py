@@ -203,11 +203,6 @@ def _pattern(kind: type[Answer], reasoning: str, *, flagged: bool, sealed: bool)
     return re.compile(rf"\{{{_SPACE}{body}{_SPACE}\}}{_SPACE}", re.DOTALL | re.ASCII)
 
 
-def _may_echo(ask: Ask) -> bool:
-    """True if an object in a reply may be one that the judge was shown."""
-    return "{" in ask.candidate or "{" in ask.run or bool(ask.turns or (ask.about and "{" in ask.about.input))
-
-
 def _as_asked(ask: Ask, reply: Reply) -> Finding | None:
     """
     Return the finding of a reply in exactly the form that was asked for, as most are; None: it must be read strictly.
@@ -224,7 +219,9 @@ def _as_asked(ask: Ask, reply: Reply) -> Finding | None:
         or reply.refusal
         or not isinstance(text, str)
         or len(text) > LONGEST_REPLY
-        or (not ask.nonce and _may_echo(ask))
+        # An object in the reply may be one that the judge was shown.
+        or (not ask.nonce and ("{" in ask.candidate or "{" in ask.run or ask.turns))
+        or (not ask.nonce and ask.about is not None and "{" in ask.about.input)
     ):
         return None
     criterion = ask.criteria[0]

@@ -8,7 +8,7 @@ What the judge is unsure of once came first, with weights. In all worlds tried, 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from attrs import field, frozen
 
@@ -41,10 +41,6 @@ class Draw:
         drawn = (Drawn(key if usable else str(place), place) for place, key in keys.items())
         items = sorted(drawn, key=lambda item: _chance(item.name))
         return cls(tuple(items), "key" if usable else "index")
-
-    def place_after(self, names: Iterable[str]) -> int:
-        """Return the place after the last candidate of *names* that was drawn; 0 if none was."""
-        return max((self.places[name] + 1 for name in names if name in self.places), default=0)
 
 
 def _chance(name: str) -> bytes:

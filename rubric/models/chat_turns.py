@@ -14,7 +14,6 @@ from rubric.models.api_keys import missing_key
 from rubric.models.chat_completions import (
     at,
     choices_of,
-    clean,
     finish_of,
     read_arguments,
     text_in,
@@ -53,10 +52,6 @@ class ToolRequest:
     def parse(self) -> dict[str, Any]:
         """Return the arguments, {} for no text; raise `ValueError` if they are not a JSON object that can be sent."""
         return read_arguments(self.arguments)
-
-    def answer_with(self, result: str) -> dict[str, Any]:
-        """Return the message that tells the model the *result*; half surrogates in it are replaced."""
-        return {"role": "tool", "tool_call_id": self.id, "content": clean(result) or ""}
 
 
 @frozen

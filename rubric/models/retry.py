@@ -107,7 +107,7 @@ def is_free(failure: Failure) -> bool:
     return failure.kind in _UNBILLED and not failure.in_doubt and not failure.usage.calls
 
 
-def _usage(failure: Failure) -> Usage:
+def usage_of(failure: Failure) -> Usage:
     """Return what a failed attempt used: as the model reports, else by its kind."""
     if failure.usage.calls:
         return failure.usage
@@ -290,7 +290,7 @@ async def persist(
     outcome = await once() if first is None else first
     spent, failures = Usage(), list[Failure]()
     while isinstance(outcome, Failure):
-        spent += _usage(outcome)
+        spent += usage_of(outcome)
         failures.append(outcome)
         delay = retry_delay(failures, retries, resends=resends, random=random)
         if delay is None:

@@ -462,6 +462,6 @@ def _ends_unreached(_: Subject, criterion: Criterion) -> Words:
 @_of_each("guard-states-absence", "hint")
 def _guard_states_absence(subject: Subject, criterion: Criterion) -> Words:
     unwanted = criterion.is_unwanted != subject.turned
-    if unwanted and not isinstance(criterion.answer, Check) and lint_texts.states_absence(criterion.text):
+    if unwanted and not isinstance(criterion.answer, Check) and lint_texts.ABSENT.search(criterion.text.strip()):
         message = "it counts against the candidate where its text holds, and the text says that something is absent"
         yield message, "make sure that the absence is the fault; else expects(text)"

@@ -224,7 +224,7 @@ _PRESCRIBES = re.compile(
 _OPEN_PRONOUN = re.compile(
     r"^(?:any|some|every|no)(?:thing|one|body)\b|^(?:what|things|facts|details|content|data)\b", re.IGNORECASE
 )
-_ABSENT = re.compile(
+ABSENT = re.compile(
     r"^(?:no|nothing|none|not|without|lacks?|lacking|missing|omits?|fails?\s+to|absence\s+of)\b"
     r"|^(?:(?:the|this|an?|it|its)\s+)?(?:[\w'-]+\s+){0,3}?(?:does\s+not|doesn't|did\s+not|didn't|is\s+not|isn't"
     r"|are\s+not|aren't|has\s+no|have\s+no|contains?\s+no|lacks?|omits?|fails?\s+to)\b",
@@ -236,11 +236,6 @@ def prescribes(text: str) -> bool:
     """True if *text* says what should not be, rather than what would be wrong."""
     said = text.strip()
     return bool(_PRESCRIBES.search(said)) and not _OPEN_PRONOUN.match(said)
-
-
-def states_absence(text: str) -> bool:
-    """True if *text* says that something is not there."""
-    return bool(_ABSENT.search(text.strip()))
 
 
 _SUBJECT = re.compile(rf"^(?:(?:the|this|an?|its?)\s+)?(?:{JUDGED}\s+|it\s+)?", re.IGNORECASE)

@@ -110,6 +110,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
 
     results: tuple[Grade | Ungraded, ...] = field(default=(), converter=_as_results)
     _end: str = field(default="", kw_only=True, eq=False, alias="end")  # the last line of a whole shard's file
+    _spent: Usage | None = field(default=None, kw_only=True, eq=False, alias="spent")  # of a run that was stopped
 
     @overload
     def __getitem__(self, at: int) -> Grade | Ungraded: ...
@@ -199,8 +200,8 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
 
     @property
     def usage(self) -> Usage:
-        """The usage of all results."""
-        return Usage.total(result.usage for result in self.results)
+        """The usage of all results; of a run that was stopped, of all its requests."""
+        return self._spent or Usage.total(result.usage for result in self.results)
 
     def filter(self, keep: Callable[[Any], object], /) -> Grades:
         """
@@ -310,14 +311,12 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         Return the scores as a histogram and the criteria with their intervals, as a chart of Altair (extra `plots`).
 
         Args:
-            others: Results whose charts are shown below, such as `thresholds(grades, labels)`; or
-                `Labels`, for that curve.
+            others: Results whose charts are shown below, such as `thresholds(grades, labels)`.
 
         Raises:
             ImportError: Altair is not installed.
         """
-        shown = [other.curve(self) if hasattr(other, "curve") else other for other in others]
-        chart: alt.VConcatChart = draw("chart_of", self, shown)
+        chart: alt.VConcatChart = draw("chart_of", self, others)
         return chart
 
     def report(self, path: str | Path, *, title: str = "", against: Grades | None = None, labels: Any = None) -> Path:
@@ -357,7 +356,8 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
 
     def summary(self) -> Summary:
         """Return counts, rates with intervals, each criterion, and the usage."""
-        return summarise(self.results)
+        summary = summarise(self.results)
+        return summary.of_stopped(self._spent) if self._spent else summary
 
     def rows(self) -> list[dict[str, Any]]:
         """

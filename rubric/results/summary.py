@@ -79,7 +79,7 @@ class Summary(NoTruth, Listed[CriterionSummary]):
         mean_bounds: The mean score of all results, at least and at most, whatever the missing verdicts are.
         criteria: Each criterion, in the rubric's order.
         failures: How often each kind of failure made a result ungraded.
-        usage: The usage of all results.
+        usage: The usage of all results, and of requests for candidates without one.
         reasons: How often each failure made a result ungraded, described, the commonest first. Those that differ only
             in numbers and quotations are one, shown as it came first.
         warnings: The number of results with each warning, likewise.
@@ -87,6 +87,7 @@ class Summary(NoTruth, Listed[CriterionSummary]):
             where each result is by itself.
         rubrics: The number of rubrics, versions of one included: a mean over several is of different questions.
         tools: The tools that runs call of which a rule was kept vacuously.
+        unfinished: The calls in *usage* for candidates without a result: the run was stopped.
     """
 
     _truth = ".pass_rate"
@@ -109,6 +110,7 @@ class Summary(NoTruth, Listed[CriterionSummary]):
     groups: int | None = None
     rubrics: int = 1
     tools: tuple[str, ...] = ()
+    unfinished: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the summary as plain JSON-able data."""
@@ -137,7 +139,16 @@ class Summary(NoTruth, Listed[CriterionSummary]):
     def line(self) -> str:
         """All but the criteria, in one line."""
         facts = {name: said for name, said in self._facts().items() if name != "used"}
-        return "; ".join([self._head(), *(f"{name} {said}" for name, said in facts.items()), _usage_line(self.usage)])
+        return "; ".join([self._head(), *(f"{name} {said}" for name, said in facts.items()), self._used()])
+
+    def of_stopped(self, usage: Usage) -> Summary:
+        """Return the summary of a run that was stopped, with the *usage* of all its requests."""
+        return evolve(self, usage=usage, unfinished=usage.calls - self.usage.calls)
+
+    def _used(self) -> str:
+        is_kept = self.usage != NOT_KEPT
+        said = str(self.usage) if is_kept else "unknown, since the file of the results does not have it"
+        return said + f", {self.unfinished:,} of the calls for candidates that did not end" * bool(self.unfinished)
 
     def _head(self) -> str:
         return f"{counted(self.results, 'result')}: {self.passed:,} of {self.passed + self.failed:,} grades pass"
@@ -157,7 +168,7 @@ class Summary(NoTruth, Listed[CriterionSummary]):
             facts["groups"] = f"{self.groups:,}, and intervals are by group"
         if self.rubrics > 1:
             facts["of"] = f"{self.rubrics:,} rubrics; criteria are matched by their ids"
-        return {name: said for name, said in facts.items() if said} | {"used": _usage_line(self.usage)}
+        return {name: said for name, said in facts.items() if said} | {"used": self._used()}
 
     def _remarks(self) -> list[str]:
         """Return the reasons of ungraded results and the warnings, a line each, the commonest first."""
@@ -185,15 +196,6 @@ class Summary(NoTruth, Listed[CriterionSummary]):
 
 
 _HEAD = ("criterion", "scored", "mean", "not applicable", "abstained", "unjudged", "gate failed")
-
-
-def _usage_line(usage: Usage) -> str:
-    if usage == NOT_KEPT:
-        return "unknown, since the file of the results does not have it"
-    cost = "cost unknown" if usage.cost is None else f"${usage.cost:,.4f}"
-    cached = f" ({usage.cached_tokens:,} of them cached)" if usage.cached_tokens else ""
-    calls = counted(usage.calls, "call")
-    return f"{calls}, {usage.prompt_tokens:,}{cached} in, {usage.completion_tokens:,} out tokens, {cost}"
 
 
 def _with_interval(value: float | None, interval: Interval | None, form: str) -> str:

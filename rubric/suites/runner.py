@@ -370,6 +370,7 @@ class Run:
 
     def _charge(self, usage: Usage) -> None:
         """Charge the *usage* of targets, whose requests do not pass the pipeline."""
+        self.pipeline.dispatcher.spent.add(usage)
         if self.requests is not None:
             self.requests.charge(usage)
 

@@ -155,12 +155,6 @@ class Labels(NoTruth):
         rows = sorted(repr((row.key, row.criterion, row.rater, row.value)) for row in self)
         return sha256("\n".join(rows).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
-    def curve(self, grades: Any) -> Any:
-        """Return `thresholds(grades, labels)`, for `grades.plot(labels)`."""
-        from rubric.trust.cutoffs import thresholds
-
-        return thresholds(grades, self)
-
     def rows_by_name(self, keys: Sequence[str], places: Sequence[int]) -> tuple[dict[str, list[int]], str]:
         """Return the rows of candidates with *keys* and *places* by the names of labels, and what these are by."""
         by = self.by or ("key" if any(keys) else "index")

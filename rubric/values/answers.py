@@ -336,10 +336,6 @@ def in_steps(labels: Sequence[str]) -> dict[str, float]:
     return {label: round(n / max(1, len(labels) - 1), 6) for n, label in enumerate(labels)}
 
 
-def _are_labels(value: object) -> bool:
-    return isinstance(value, list | tuple) and bool(value) and all(isinstance(label, str) for label in value)
-
-
 @guided_class
 @frozen(repr=False, init=False)
 class Choices(Answer, Shown):
@@ -355,7 +351,7 @@ class Choices(Answer, Shown):
 
     def __init__(self, *choices: Choice | Menu) -> None:
         given = _one_or_all(choices, Choice)
-        scored = not _are_labels(given)
+        scored = not (isinstance(given, list | tuple) and given and all(isinstance(label, str) for label in given))
         options = given if scored else [Choice(label, 1) for label in given]
         self.__attrs_init__(options, is_scored=scored)  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
 

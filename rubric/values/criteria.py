@@ -130,10 +130,6 @@ def slug(text: str, limit: int = 48) -> str:
     return f"{head}-{digest}"
 
 
-def _own_slug(criterion: Criterion) -> str:
-    return slug(str(criterion.text))
-
-
 def _as_id(value: str) -> str:
     return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
 
@@ -298,7 +294,10 @@ class Criterion(Shown):
 
     text: str = field(validator=fields.text)
     id: str = field(
-        default=Factory(_own_slug, takes_self=True), kw_only=True, converter=_as_id, validator=fields.identifier
+        default=Factory(lambda self: slug(str(self.text)), takes_self=True),
+        kw_only=True,
+        converter=_as_id,
+        validator=fields.identifier,
     )
     answer: AnyAnswer = field(default=_YES_NO, kw_only=True, converter=_as_answer)
     polarity: Polarity = field(default="satisfy", kw_only=True, validator=fields.one_of(*POLARITIES))

@@ -228,8 +228,9 @@ class Usage(Guided):
     def __str__(self) -> str:
         if self == NOT_KEPT:
             return "unknown"
-        cost = "cost unknown" if self.cost is None else f"${self.cost:.4f}"
-        return f"{counted(self.calls, 'call')}, {self.prompt_tokens} in, {self.completion_tokens} out tokens, {cost}"
+        cost = "cost unknown" if self.cost is None else f"${self.cost:,.4f}"
+        there = f"{self.prompt_tokens:,}{f' ({self.cached_tokens:,} of them cached)' * bool(self.cached_tokens)} in"
+        return f"{counted(self.calls, 'call')}, {there}, {self.completion_tokens:,} out tokens, {cost}"
 
 
 NOT_KEPT = Usage(cost=None)

@@ -98,10 +98,6 @@ def needs_of_row(row: Row) -> str:
     return row.needs or ("" if row.threshold is None else f"needs {row.threshold:.2f}")
 
 
-def _quote_numbers(shown: Shown) -> Mapping[Evidence, int]:
-    return number_quotes(shown.row.output, shown.row.entries)
-
-
 @frozen(eq=False)
 class Shown:
     """A row for the templates: its words, signs and colours. Its *anchor*, an id, is unique on a page."""
@@ -109,7 +105,9 @@ class Shown:
     row: Row
     anchor: str
     rubric: Rubric | None = None
-    marks: Mapping[Evidence, int] = field(init=False, default=Factory(_quote_numbers, takes_self=True))
+    marks: Mapping[Evidence, int] = field(
+        init=False, default=Factory(lambda self: number_quotes(self.row.output, self.row.entries), takes_self=True)
+    )
 
     @property
     def bar(self) -> Html | None:

@@ -517,15 +517,17 @@ def test_an_interrupted_run_tells_what_is_known(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, told = process.communicate()
     assert process.returncode == 130, told
-    assert b"interrupted: 1 of 2 cases of 's' were finished" in told
+    assert b"interrupted: 1 of 2 cases of 's' were finished; 0 calls" in told
+    assert b"; 1 request in flight may be charged as well" in told
     report = Report.load(out)
+    assert "in flight" in report.warnings[-1]
     assert [row.status for row in report] == ["passed", "ungraded"]
     assert "interrupted" in report["b"].reason
     assert report.duration > 0
 
 
 def test_one_interrupted_grade_says_so(tmp_path: Path) -> None:
-    """Not a word on standard output, one on standard error."""
+    """Not a word on standard output, and on standard error what it took."""
     with Server() as server:
         endpoint = server.at("hang")
         environ = {**os.environ, "OPENAI_API_KEY": "k", "OPENAI_BASE_URL": endpoint.openai}
@@ -544,7 +546,9 @@ def test_one_interrupted_grade_says_so(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         printed, told = process.communicate()
     assert process.returncode == 130, told
-    assert (printed, told.strip().splitlines()[-1:]) == (b"", [b"interrupted"])
+    assert printed == b""
+    last = told.decode().strip().splitlines()[-1]
+    assert re.fullmatch(r"interrupted; until then 0 calls, .*; 1 request in flight may be charged as well", last)
 
 
 def test_a_closed_output_is_bad_usage_and_no_verdict(suite: str) -> None:

@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -436,7 +437,8 @@ def test_a_run_that_is_stopped_goes_on_where_it_was(folder: Path, stop: signal.S
     _, told = child.communicate(timeout=30)
     if stop == signal.SIGINT:
         assert child.returncode == 130
-        assert "candidates were finished; run the same command again to go on" in told
+        kept = stats(folder / "replies.db").states["done"]
+        assert re.search(rf"\d+ candidates were finished; {kept} calls, .*; run the same command again to go on", told)
         assert "is not paid for again, and --max-cost counts anew" in told
     finished = (folder / "out.jsonl").read_text(encoding="utf-8").splitlines()
     kept = stats(folder / "replies.db").states["done"]
@@ -461,7 +463,11 @@ def test_a_judge_whose_replies_are_unreadable_is_told_early_and_when_the_run_is_
             assert done.exit_code == 130
             assert "rows.jsonl: none of 20 results is a grade: unreadable: it holds no JSON" in done.stderr
             assert "20 ungraded: 20 × unreadable: it holds no JSON" in " ".join(done.stderr.split())
-            assert "interrupted: 20 candidates were finished" in done.stderr
+            said = re.search(
+                r"interrupted: 20 candidates were finished; (\d+) calls?, [^;]*(?:; (\d+) request)?", done.stderr
+            )
+            assert said is not None
+            assert sum(map(int, said.groups("0"))) >= len(server.requests) - sent
             assert "replies.db has is not paid for again, but the ungraded are asked again" in done.stderr
             assert len(server.requests) - sent >= 80 / turn  # two criteria, each with a complaint
 

@@ -12,13 +12,14 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count, islice
+from typing import Any
 
 import pytest
-from attrs import define
+from attrs import define, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Candidate, DefinitionError, Grade, Judge, Jury, ModelError, Rubric, Ungraded
+from rubric import Budget, Candidate, DefinitionError, Grade, Judge, Jury, ModelError, Rubric, Ungraded
 from rubric.driving import Failure, Reply
 from rubric.engine.bulk import agrade_many, grade_many
 from rubric.results import Unjudged
@@ -256,6 +257,66 @@ def test_collect_keeps_what_it_got() -> None:
     with pytest.raises(LookupError):
         stream.collect()
     assert len(stream.collected.passed) == 3
+
+
+@define(eq=False)
+class Hanging:
+    """A model with a price that never answers the fourth criterion, but of the first candidate once others hang."""
+
+    cost: float | None
+    answered: int = 0
+    hanging: int = 0
+    hangs: asyncio.Event = field(factory=asyncio.Event)
+
+    async def answer(self, ask: Ask) -> Reply:
+        if ask.criteria[0].text == "Four":
+            if ask.candidate != "text 0":
+                self.hanging += 1
+                self.hangs.set()
+                await asyncio.Event().wait()
+            await self.hangs.wait()
+        self.answered += 1
+        return Reply(reply_to(ask, True), usage=Usage(1, 10, 0, 5, self.cost))
+
+
+@each_row(
+    ("stop", "cost", "given"),
+    [
+        (KeyboardInterrupt, 0.001, {}),
+        (LookupError, 0.001, {}),
+        (KeyboardInterrupt, None, {"prices": {"Hanging": (100.0, 0.0)}}),
+    ],
+    ids=["an interrupt", "an error", "agreed prices"],
+)
+def test_a_run_that_is_stopped_counts_all_that_it_sent(
+    stop: type[BaseException], cost: float | None, given: dict[str, Any]
+) -> None:
+    """The calls, tokens and cost of candidates that did not end are in `collected`, in its summary and in the budget."""
+    model, budget = Hanging(cost), Budget(**given)
+
+    def stop_at_once(_: object) -> None:
+        raise stop
+
+    stream = grade_many(texts(9), FOUR, Judge(model), concurrency=3, budget=budget, progress=stop_at_once)
+    with pytest.raises(stop):
+        stream.collect()
+    found = stream.collected
+    used, summary = found.usage, found.summary()
+    assert (used.calls, used.prompt_tokens) == (model.answered, 10 * model.answered)
+    assert used.cost == pytest.approx(0.001 * model.answered)
+    assert (summary.usage, summary.unfinished) == (used, model.answered)
+    assert budget.spent.calls == model.answered + model.hanging
+    told = f"{model.answered} of the calls for candidates that did not end"
+    assert told in summary.line
+    assert told in str(summary)
+
+
+def test_a_run_that_ends_has_the_usage_of_its_results() -> None:
+    """Nothing is said of candidates that did not end."""
+    grades = grade_many(texts(5), FOUR, instant()).collect()
+    summary = grades.summary()
+    assert grades.usage.calls == sum(result.usage.calls for result in grades) == 20
+    assert (summary.unfinished, "did not end" in summary.line) == (0, False)
 
 
 def test_a_judge_that_interrupts_ends_the_stream() -> None:

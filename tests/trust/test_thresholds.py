@@ -166,4 +166,3 @@ def test_curves_are_plotted_beside_the_grades() -> None:
     found = thresholds(given_, labels)
     assert isinstance(found, Thresholds)
     assert len(given_.plot(found).to_dict()["vconcat"]) == 3
-    assert given_.plot(labels).to_dict()["vconcat"][2]["title"] == found.plot().to_dict()["title"]

@@ -29,7 +29,7 @@ from attrs import define, evolve, field, frozen
 
 from rubric import Message, ModelError, ToolCall
 from rubric.driving import Failure, Usage
-from rubric.embed import FrozenMap, fields, on_background, thaw
+from rubric.embed import FrozenMap, clean, fields, on_background, thaw
 from rubric.suites.cases import Case
 from rubric.suites.targets.base import DeferError, Response
 from rubric.suites.targets.mcp_servers import Server, as_servers
@@ -211,7 +211,7 @@ class Run:
         if len(text) > most:
             self.warnings[f"a result of {name!r} was cut to {most} characters"] = None
             text = f"{text[:most]} [cut: {len(text) - most} more characters]"
-        message = request.answer_with(text)
+        message = {"role": "tool", "tool_call_id": request.id, "content": clean(text)}
         self.said.append(ToolCall(name, arguments=arguments, result=message["content"]))
         return message
 
