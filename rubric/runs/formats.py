@@ -26,7 +26,7 @@ from rubric.runs.messages import either, of_adk, of_gemini, of_inspect, of_invoc
 from rubric.runs.spans import of_spans, spans_in
 from rubric.values.candidates import Candidate
 from rubric.values.chats import is_chat, is_cut_short
-from rubric.values.runs import Message, Run, State, SubRun
+from rubric.values.runs import Message, Run, SubRun
 
 Found = Iterator[Candidate | Broken]
 
@@ -95,16 +95,17 @@ def _inspect(document: Any, _: Path | None) -> Found:
 
 
 def inspect_sample(sample: Mapping[str, Any]) -> Candidate | Broken:
-    """Return a *sample* of a log of Inspect's as a candidate; one with an error, or without a word, is none."""
+    """Return a *sample* of a log of Inspect's as a candidate; one with an error is none."""
     output, error = (sample.get("output") or {}).get("completion") or "", sample.get("error")
     model = str((sample.get("output") or {}).get("model") or "")
     run = run_of(of_inspect(sample), model=model, complete=not (sample.get("limit") or is_cut_short(_choices(sample))))
-    if error or not (output or any(not isinstance(each, Message | State) for each in run.events)):
-        why = error.get("message") if isinstance(error, Mapping) else "the model said nothing"
+    if error:
+        why = error.get("message") if isinstance(error, Mapping) else error
         return Broken(f"sample {sample.get('id')} has no output: {shorten(str(why), 200)}")
-    target = sample.get("target") or ""
-    reference = target if isinstance(target, str) else "\n".join(target)
-    return candidate_of_run(run, output or None, reference=reference, key=str(sample.get("id")))
+    reference = target if isinstance(target := sample.get("target") or "", str) else "\n".join(target)
+    said = [each.content.strip() for each in run.events if isinstance(each, Message) and each.role == "assistant"]
+    answer = None if output.strip() in ("", *said[-1:]) else output  # a submission, which only the log names
+    return candidate_of_run(run, answer, reference=reference, key=str(sample.get("id")))
 
 
 def _choices(response: Mapping[str, Any]) -> list[Any]:

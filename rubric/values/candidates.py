@@ -216,7 +216,8 @@ class Candidate(Shown):
             said = None if messages is None else as_events(messages)
             called = None if tool_calls is None else as_calls(tool_calls)
             if output is None and isinstance(run, Run) and (found := answer_of(run))[0] is not None:
-                remarks = dict.fromkeys((*remarks, *filter(None, found[1:])))
+                cut = "" if run.complete else "the log ends before the run did, so the answer may lack its end"
+                remarks = dict.fromkeys((*remarks, *filter(None, (found[1], cut))))
             output, input, reference, run = place_in_run(output, input, reference, run, messages=said, calls=called)
         made_by_attrs: Any = self.__attrs_init__  # pyright: ignore[reportAttributeAccessIssue]
         made_by_attrs(  # not by a mapping of them: each grade makes a candidate

@@ -87,8 +87,7 @@ def fields_with_chats(fields: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(given.get("run"), Run):  # a column of that name is about something else
         given.pop("run", None)
     messages: Any = given.get("messages")
-    calls: Any = given.get("tool_calls")
-    own: tuple[Any, ...] = tuple(calls) if isinstance(calls, list | tuple) else ()  # a missing value of a frame is none
+    own: Any = tuple(calls) if isinstance(calls := given.get("tool_calls"), list | tuple) else ()  # or a frame's gap
     output: Any = given.get("output")
     has_chat = is_chat(messages)
     if has_chat:

@@ -146,20 +146,19 @@ def judge(rule: RunRule, run: Run, since: int, before: str) -> Verdict:
 
 
 def _unknown(rule: RunRule, run: Run) -> str:
-    """Return a remark if no call of a side of *rule* has the argument that it shall share, with the rule that works."""
+    """Return a remark if no call of a side of *rule* has the argument that it shall share, with the pair that works."""
     one, _, two = rule.same.partition("=")
     if one in ("", _ALL):
         return ""
-    names = {rule.event: dict[str, None](), rule.other or rule.event: dict[str, None]()}
-    for _, event, agent in _places(run, count(), {}):
-        if isinstance(event, ToolCall):
-            for matcher in names:
-                names[matcher] |= dict.fromkeys(event.arguments if matcher.fits(event, agent) else ())
     sides = ((rule.event, one), (rule.other or rule.event, two or one))
+    calls = [(call, agent) for _, call, agent in _places(run, count(), {}) if isinstance(call, ToolCall)]
+    names = {
+        side: {name: 0 for call, of in calls if side.fits(call, of) for name in call.arguments} for side, _ in sides
+    }
     lacks = [(side, name) for side, name in dict.fromkeys(sides) if names[side] and name not in names[side]]
     said = [f"; no {side} has the argument {name!r}, but {', '.join(map(repr, names[side]))}" for side, name in lacks]
     works = lacks and two in names[rule.event] and one in names[rule.other or rule.event]
-    return "".join(said) + (f"; write {evolve(rule, same=f'{two}={one}')}" if works else "")
+    return (f"; write same='{two}={one}', first the argument of {rule.event}" if works else "") + "".join(said)
 
 
 @define

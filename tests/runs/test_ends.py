@@ -197,3 +197,42 @@ def test_a_rule_that_is_broken_fails_a_run_without_an_answer() -> None:
     rubric = Rubric("r", [Criterion("Never refunds", id="never", check=call("refund").never(), required=True), JUDGED])
     result = evaluate(Candidate(run=Run([Message("user", "q"), ToolCall("refund", result="ok")])), rubric, says_yes)
     assert (result.bounds, result.outcome.best.passed) == ((0, 0.5), False)
+
+
+CUT: dict[str, Any] = {
+    "OpenAI": {"choices": [{"message": SAID, "finish_reason": "length"}]},
+    "Anthropic": {"type": "message", **SAID, "stop_reason": "max_tokens"},
+    "Responses": {"object": "response", "status": "incomplete", "input": "q", "output": [{"type": "message", **SAID}]},
+    "a chat": [USER, {**SAID, "finish_reason": "length"}],
+}
+
+
+@each_row("door", ["a file", "code"])
+@each_row("log", CUT)
+def test_an_answer_that_was_cut_off_is_graded_with_a_warning(
+    tmp_path_factory: pytest.TempPathFactory, door: str, log: str
+) -> None:
+    """What is not in it may have come after it."""
+    made = DOORS[door](tmp_path_factory.mktemp("log"), CUT[log])
+    result = evaluate(made, Rubric("r", [TEXT]), says_yes)
+    assert (made.output, result.warnings) == (
+        "It arrives on Friday.",
+        ("the log ends before the run did, so the answer may lack its end",),
+    )
+    assert "lack its end" not in "".join(Candidate(run=read([USER, SAID])).remarks)
+
+
+def _sample(completion: str, *messages: dict[str, Any]) -> dict[str, Any]:
+    return {"id": 1, "epoch": 1, "target": "", "messages": [*messages], "output": {"completion": completion}}
+
+
+def test_a_log_of_inspect_that_repeats_a_text_of_its_run_is_read_as_the_run() -> None:
+    """Words beside a call are no answer there either; an answer that only the log names, such as a submission, is."""
+    call = {"role": "assistant", "content": "I look.", "tool_calls": [{"id": "1", "function": "f", "arguments": {}}]}
+    back = {"role": "tool", "tool_call_id": "1", "content": "ok"}
+    assert "call f" in as_candidate(_sample("I look.", USER, call)).unanswered
+    thanked = as_candidate(_sample("It arrives on Friday.", USER, SAID, THANKS))
+    assert (thanked.output, len(thanked.remarks)) == ("It arrives on Friday.", 1)
+    submitted = as_candidate(_sample("Friday.", USER, call, back))
+    assert (submitted.output, submitted.unanswered) == ("Friday.", "")
+    assert as_candidate(_sample("", USER)).unanswered
