@@ -153,7 +153,7 @@ class Inputs:
         """Return the candidate whose text, or whose run, is in *file*; without one, a stand-in."""
         as_text = f"as one text, give it at standard input: - < {shlex.quote(file or '')}"
         if file is not None and holds_many(Path(file)):
-            raise click.UsageError(f"{file} holds many candidates{'' if Path(file).is_dir() else f'; {as_text}'}")
+            raise click.UsageError(f"{file} holds {'many candidates' if Path(file).is_dir() else f'rows; {as_text}'}")
         if file is not None and is_run(file):
             return one_candidate(Path(file), **self.read_beside())
         if file is not None and file != "-" and not Path(file).exists():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 import threading
 import time
@@ -25,7 +26,7 @@ from rubric.commands.file_arguments import MISSING, SUCH_AS, TEXTS, WrongLineErr
 from rubric.commands.kept_runs import Keeper, candidate_digest, last_runs
 from rubric.commands.options import refuse_given
 from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result, tell_rate
-from rubric.commands.running import describe_plan, print_groups
+from rubric.commands.running import FIRST, NO_GRADE, describe_plan, print_groups
 from rubric.commands.wrong_lines import columns_of, in_options
 from rubric.embed import CONCURRENCY, JudgeLike, RowBuilder, counted, shorten, source_of
 from rubric.engine import SPENT, Shard, merge_results
@@ -34,9 +35,6 @@ from rubric.suites import Report
 from rubric.suites.reporters.registry import reporter_for
 
 GRADED, BELOW = 0, 1
-
-PLANNED = 20
-"""Candidates from which the head projects, and results after which it is told that none of them is a grade."""
 
 _ID = re.compile(r"(?i)(.*[_ .-])?(u?id|uuid)")
 """The name of a column that has keys, where none is named."""
@@ -160,8 +158,8 @@ class Inputs:
         counts.add(result)
         if not result.passed and len(short) < _NAMED:
             short.append(f"  {shorten(result.key or f'#{result.index}', 80)}: {shorten(rows.of(result).reason, 200)}")
-        if len(counts) == PLANNED and (now := counts.summary()).ungraded == PLANNED and now.usage.calls:
-            print_line(f"{self.called}: none of {PLANNED} results is a grade: {next(iter(now.reasons))}", problem=True)
+        if len(counts) == FIRST and (now := counts.summary()).ungraded == FIRST and now.usage.calls:
+            print_line(f"{self.called}: {NO_GRADE}: {next(iter(now.reasons))}", problem=True)
 
     def _tell_stopped(self, counts: Counts) -> None:
         """Print what was graded before Ctrl-C, and what the next run does."""
@@ -221,7 +219,7 @@ class Inputs:
         source = source_of(self.source, columns)
         first, wrong, ids = list[Candidate](), list[DefinitionError](), list[str]()
         with suppress(Exception):  # a row that cannot be read is reported when its turn comes
-            for index, item in enumerate(islice(cast("Iterable[Any]", source.items), PLANNED)):  # never async
+            for index, item in enumerate(islice(cast("Iterable[Any]", source.items), FIRST)):  # never async
                 ids += [name for name in item if _ID.fullmatch(name)] if isinstance(item, Mapping) else ()
                 try:
                     first.append(source.at(index, item).candidate)
@@ -231,6 +229,8 @@ class Inputs:
             print_line(f"results have no keys; those in a column are named, as --column key={ids[0]}", problem=True)
         if wrong:
             told = f"{len(wrong)} of the first {len(first) + len(wrong)} are no candidates: {in_options(wrong[0])}"
+            told = told.replace("rows.jsonl", shlex.quote(self.called))
+            told = told.replace("jq -c '", "jq -c '.[]|") if self.called.endswith(".json") else told
             print_line(f"{self.called}: {told}", problem=True)
         planned, seen = plan_calls(first, rubric, judge), len(first) + len(wrong)
         total = None if self.shard is not None else source.total
@@ -311,7 +311,8 @@ def grade_many(
     inputs = Inputs(**given)
     loaded = load(rubric)
     summary, short, results = inputs.run(rubric, loaded if threshold is None else loaded.passing_at(threshold), judge)
-    print_result(summary, form, quiet=inputs.quiet)
+    told = {in_options(DefinitionError("", said)): count for said, count in summary.warnings.items()}
+    print_result(evolve(summary, warnings=told), form, quiet=inputs.quiet)
     if inputs.by is not None:
         print_groups(results, inputs.by, problem=form == "json")
     if short and form != "json" and not inputs.quiet:

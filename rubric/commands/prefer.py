@@ -11,9 +11,8 @@ import click
 
 from rubric import DefinitionError, load, prefer_many
 from rubric.commands import options
-from rubric.commands.grade_many import PLANNED
 from rubric.commands.output import Command, Refusal, print_line, print_result
-from rubric.commands.running import describe_plan
+from rubric.commands.running import FIRST, describe_plan
 from rubric.commands.wrong_lines import columns_of, in_options
 from rubric.embed import counted, replacing
 from rubric.trust.pairwise.preference import pairs_of, plan_pairs
@@ -47,8 +46,8 @@ def prefer(pairs: Path, rubric: Path, *, judge: Any, columns: Sequence[str], out
     options.refuse_folder(out)
     both, loaded = not given["one_order"], load(rubric)
     rows, remark = pairs_of(pairs, columns_of(columns))
-    planned = plan_pairs(rows[:PLANNED], loaded, judge, both_orders=both)
-    times = len(rows) / max(1, min(len(rows), PLANNED))
+    planned = plan_pairs(rows[:FIRST], loaded, judge, both_orders=both)
+    times = len(rows) / max(1, min(len(rows), FIRST))
     print_line(f"{pairs}: {counted(len(rows), 'pair')}, {describe_plan(planned, times)}", problem=True)
     if remark:
         print_line(f"warning: {in_options(DefinitionError('', remark))}", problem=True)

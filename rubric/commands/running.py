@@ -36,6 +36,9 @@ from rubric.suites.reporters.terminal import Detail, layout
 from rubric.suites.suite import fits
 from rubric.values import AnyJudge, as_judge
 
+FIRST = 20
+"""Candidates from which a head projects, and results after which it is told that none of them is a grade."""
+NO_GRADE = f"none of {FIRST} results is a grade"
 _PLANNED = 200
 _RUN_OF_A_CASE = re.compile(r" \[repeat \d+\]$")
 """Cases of a suite from which the line before the first call projects, at least; they are spread over all of it."""
@@ -141,16 +144,15 @@ class RunOptions:
         expanded = [suite.expanded(to, self.run["runs"]) for suite, to in zip(suites, targets, strict=True)]
         by = None if judge is None else as_judge(judge)
         earlier, asked = self._cases_to_rerun(expanded, files, by)
-        keeper = Keeper.of(
-            ", ".join(suite.name for suite in suites) or "suite", files, keep=self.keep, store=self.store
-        )
+        name = ", ".join(suite.name for suite in suites) or "suite"
+        keeper = Keeper.of(name, files, keep=self.keep, store=self.store)
         if earlier is not None:
             keeper.carry(last_runs(1, files)[0], (case.id for suite in asked for case in suite))
         if not self.quiet:
             for suite, target in zip(suites if earlier is None else asked, targets, strict=True):
                 output.print_line(self._head(suite, judge, target), problem=True)
-        suites = asked
-        for suite, target in zip(suites, targets, strict=True):
+        given = {**self.run, "runs": None, "budget": budget, "store": self.store}
+        for suite, target in zip(asked, targets, strict=True):
             done: list[Row] = []
             began = time.monotonic()
             total = len(suite) * self.run["repeat"]
@@ -161,15 +163,10 @@ class RunOptions:
                         done.append(row)
                         keeper.add(row)
                         advance()
+                        if len(done) == FIRST and all(each.status == "ungraded" and each.usage.calls for each in done):
+                            output.print_line(f"{', '.join(files)}: {NO_GRADE}: {row.reason}", problem=True)
 
-                    report = suite.run(
-                        judge,
-                        target=target,
-                        budget=budget,
-                        store=self.store,
-                        on_row=on_row,
-                        **{**self.run, "runs": None},
-                    )
+                    report = suite.run(judge, target=target, on_row=on_row, **given)
             except KeyboardInterrupt:
                 said = f"interrupted: {len(done)} of {total} cases of {suite.name!r} were finished; {SPENT}"
                 output.print_line(said, problem=True)
@@ -269,10 +266,9 @@ class RunOptions:
                 report.write(out, form)
                 if lead and form == "md":
                     out.write_text(markdown.render(report, lead), encoding="utf-8", newline="\n")
-        if self.run["repeat"] > 1 and len(found := flips(report)) and not self.quiet:
-            output.print_markdown(found._repr_markdown_(), problem=self.is_for_machines)
-        if len(rates := pass_rates(report)) and not self.quiet:
-            output.print_markdown(rates._repr_markdown_(), problem=self.is_for_machines)
+        for shown in (*([flips(report)] if self.run["repeat"] > 1 else ()), pass_rates(report)):
+            if len(shown) and not self.quiet:
+                output.print_markdown(shown._repr_markdown_(), problem=self.is_for_machines)
         if self.by is not None:
             print_groups(report.grades, self.by, problem=self.is_for_machines)
         if comparison is not None and self.printed != "md":  # machines read the report on standard output

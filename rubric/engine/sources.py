@@ -309,7 +309,7 @@ def _with_file_line(error: DefinitionError, column: str, held: object) -> Defini
         return error
     path = f".{column}" if not column or (column.isidentifier() and column.isascii()) else f".[{json.dumps(column)}]"
     way = r'join("\n\n")' if all(isinstance(each, str) for each in held) else "tojson"
-    line = f"jq -c {shlex.quote(f'({path}|arrays) |= {way}')} rows.jsonl > texts.jsonl"
+    line = f"jq -c {shlex.quote(f'({path}|arrays) |= {way}')} rows.jsonl > rows_texts.jsonl"
     return DefinitionError(error.field, f"{error.message}; in a file, run {line}")
 
 
@@ -421,7 +421,7 @@ class _Rows:
 
 
 def holds_many(path: Path, /) -> bool:
-    """True if *path* is a folder, or a file of many candidates; JSON may be one, which is graded as text."""
+    """True if *path* is a folder, or a file of many candidates; JSON without their fields may be one, as text."""
     if path.is_dir():
         return True
     if path.suffix.lower() != ".json":
@@ -430,7 +430,9 @@ def holds_many(path: Path, /) -> bool:
         if (runs := candidates_of_file(path)) is not None:
             return len([*islice(runs, 2)]) > 1
         rows = _rows(path)
-        return entries_of(rows) is not None or any({"output", "messages"} & {*row} for row in rows[:1])
+        first = rows[0] if rows and isinstance(rows[0], Mapping) else {}
+        means = {OWN_NAMES.means(name)[:1] for name in first} - {()}
+        return entries_of(rows) is not None or bool({"output", "messages"} & {*first}) or {("output",)} < means
     return False
 
 
@@ -513,6 +515,8 @@ def _file(given: str | Path, columns: Columns) -> Source:
         if not columns.named and (entries := entries_of(rows)) is not None:
             return Source(_Rows(entries))
         _check_held(rows, columns)
+        if names := dict.fromkeys(name for row in rows if _has_columns(row, columns) for name in row):
+            columns.check_output(names, rows)
         return Source(rows, partial(len, rows), is_held=True, columns=columns)
     found: list[Any] = []
     with suppress(Exception):  # reading it again will tell what is wrong

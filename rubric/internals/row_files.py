@@ -126,7 +126,7 @@ def _json_line(where: str, line: str) -> Any:
 
 
 def _json_file(path: Path) -> Numbered:
-    """Yield what a JSON file lists: an array, the results of promptfoo, or the rows of a report of ours."""
+    """Yield what a JSON file lists: an array, an object alone, promptfoo's results, or the rows of a report of ours."""
     with _open(path) as file:
         text = file.read()
     if not _is_text(text):
@@ -139,10 +139,7 @@ def _json_file(path: Path) -> Numbered:
         found = found["results"]
     if is_report(found):
         found = found.get("rows")
-    if not isinstance(found, list):
-        message = "expected an array of rows, or a log of promptfoo, LangSmith or Braintrust"
-        raise DefinitionError("", f"{path.name}: {message}; for the text of one candidate use grade()")
-    yield from enumerate(found, 1)
+    yield from enumerate(found if isinstance(found, list) else [found], 1)
 
 
 def is_report(data: Any) -> bool:

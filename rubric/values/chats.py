@@ -89,6 +89,8 @@ def fields_with_chats(fields: Mapping[str, Any]) -> dict[str, Any]:
     messages: Any = given.get("messages")
     own: Any = tuple(calls) if isinstance(calls := given.get("tool_calls"), list | tuple) else ()  # or a frame's gap
     output: Any = given.get("output")
+    if isinstance(output, list | tuple) and output and all(at(p, "type") in ("text", "output_text") for p in output):
+        output = [{"role": "assistant", "content": output}]  # the parts of OpenAI's content
     has_chat = is_chat(messages)
     if has_chat:
         given["remarks"] = unread_in(messages)

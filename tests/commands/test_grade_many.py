@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -31,6 +32,7 @@ from rubric.results import Counts
 from rubric.store.audit import stats
 from tests.browsers import data_of
 from tests.places import ROOT
+from tests.rows import each_row
 from tests.servers import openai_serving
 
 TEXTS = ["We thank you.", "Go away.", "Thanks, and thank you.", "", "Please wait.", "Thank you, thank you."]
@@ -373,23 +375,27 @@ STEPS = ["We thank you.", "Please wait."]
 
 
 @pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
-@pytest.mark.parametrize(("row", "column"), [
-    ({"answer": STEPS}, "answer"),
-    ({"model's answer": STEPS}, "model's answer"),
-    ({"output": "We thank you. Please wait.", "reference": STEPS}, "output"),
-    ({"output": [{"step": 1, "says": "We thank you."}, {"says": "Please wait."}]}, "output"),
-    (STEPS, ""),
+@pytest.mark.parametrize(("row", "column", "name"), [
+    ({"answer": STEPS}, "answer", "texts.jsonl"),
+    ({"answer": STEPS}, "answer", "all of it.json"),
+    ({"model's answer": STEPS}, "model's answer", "rows.jsonl"),
+    ({"output": "We thank you. Please wait.", "reference": STEPS}, "output", "rows.jsonl"),
+    ({"output": [{"step": 1, "says": "We thank you."}, {"says": "Please wait."}]}, "output", "rows.jsonl"),
+    (STEPS, "", "rows.jsonl"),
 ])  # fmt: skip
-def test_a_list_in_a_file_is_told_with_the_line_that_makes_a_text_of_it(row: Any, column: str, tmp_path: Path) -> None:
-    """The line is for a terminal, and leaves rows with a text as they are."""
+def test_a_list_in_a_file_is_told_with_the_line_that_makes_a_text_of_it(
+    row: Any, column: str, name: str, tmp_path: Path
+) -> None:
+    """The line is for a terminal, names the file, and leaves rows with a text as they are."""
     (tmp_path / "polite.yaml").write_text("criteria: [Says thank you, Says please wait]\n")
     rows = [row, {column: "Go away."} if column else "Go away."]
-    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in rows))
+    lines = [*map(json.dumps, rows)]
+    (tmp_path / name).write_text("\n".join(lines) if name.endswith("l") else f"[{', '.join(lines)}]")
     named = ["--column", f"output={column}"] if column else []
-    told = graded(tmp_path, *named, candidates="rows.jsonl").stderr.splitlines()[0]
+    told = graded(tmp_path, *named, candidates=name).stderr.splitlines()[0]
     assert f"1 of the first 2 are no candidates: candidates[0]{'.' * bool(column)}" in told
     subprocess.run(["/bin/sh", "-c", told.rpartition("in a file, run ")[2]], cwd=tmp_path, check=True)
-    done = graded(tmp_path, *named, "--out", tmp_path / "out.jsonl", candidates="texts.jsonl")
+    done = graded(tmp_path, *named, "--out", tmp_path / "out.jsonl", candidates="rows_texts.jsonl")
     assert (done.exit_code, [each["passed"] for each in rows_of(tmp_path / "out.jsonl")]) == (0, [True, False])
 
 
@@ -470,6 +476,66 @@ def test_a_judge_whose_replies_are_unreadable_is_told_early_and_when_the_run_is_
             assert sum(map(int, said.groups("0"))) >= len(server.requests) - sent
             assert "replies.db has is not paid for again, but the ungraded are asked again" in done.stderr
             assert len(server.requests) - sent >= 80 / turn  # two criteria, each with a complaint
+
+
+def test_a_suite_whose_judge_cannot_be_read_is_told_early(folder: Path) -> None:
+    """In the words of many candidates, once; a suite with a grade among its first is not told of."""
+    rows = [{"id": f"c{n}", "output": f"Text {n}", "rubric": ["Is polite"]} for n in range(25)]
+    (folder / "suite.yaml").write_text(json.dumps({"suite": "s", "cases": rows}))
+    with openai_serving(lambda _: "It is polite.") as server:
+        done = CliRunner().invoke(main, ["grade", str(folder / "suite.yaml"), "--judge", "openai/tiny"])
+        assert done.stderr.count("suite.yaml: none of 20 results is a grade: ") == 1
+        assert "it holds no JSON" in done.stderr
+        assert server.requests
+    assert "is a grade" not in CliRunner().invoke(main, ["grade", str(folder / "suite.yaml"), "-j", "offline"]).stderr
+
+
+def test_texts_that_no_judge_sees_are_told_in_options(folder: Path) -> None:
+    """Those that the command has, so that the line can be typed."""
+    rows = [{"output": "We thank you.", "notes": "This is said of it."}] * 3
+    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    told = " ".join(graded(folder, candidates="rows.jsonl").stdout.split())
+    assert "name its field, --column input=notes, or pass it over: --column notes=" in told
+
+
+@each_row(
+    ("content", "text"),
+    [
+        ([{"type": "text", "text": "We thank"}, {"type": "text", "text": " you."}], "We thank you."),
+        ([{"type": "output_text", "text": "We thank you.", "annotations": []}], "We thank you."),
+        ([{"type": "text", "text": "We"}, {"type": "step"}], None),
+    ],
+)
+def test_the_parts_of_a_content_are_the_text_of_an_answer(content: Any, text: str | None) -> None:
+    """OpenAI has answers in them; other lists are refused."""
+    (result,) = grade_many([{"output": content}], "Says thank", "offline", keep=True)
+    assert (None if result.candidate is None else result.candidate.output) == text
+
+
+@pytest.mark.parametrize(
+    ("data", "rows"),
+    [
+        ({"input": "Why?", "output": "We thank you."}, True),
+        ({"output": "We thank you."}, True),
+        ({"question": "Why?", "answer": "We thank you."}, True),
+        ([{"question": "Why?", "answer": "We thank you."}], True),
+        ({"answer": "We thank you.", "sources": ["a"]}, False),
+        ({"name": "Anna", "total": 3}, False),
+        (["We thank you."], False),
+    ],
+)
+def test_a_row_is_never_graded_as_a_text(data: Any, rows: bool, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both lines are printed, and work: that for rows, and that for JSON which is an answer itself."""
+    monkeypatch.chdir(folder)
+    Path("a.json").write_text(json.dumps(data))
+    done = CliRunner().invoke(main, ["grade", "polite.yaml", "a.json", "-j", "offline"])
+    assert (done.exit_code == 2) == rows
+    if rows:
+        assert "a.json holds rows; as one text, give it at standard input: - < a.json" in done.stderr
+        line = done.stderr.rpartition("; write rubric ")[2].partition("; see ")[0]
+        assert CliRunner().invoke(main, shlex.split(line)).exit_code == 0
+    piped = CliRunner().invoke(main, ["grade", "polite.yaml", "-", "-j", "offline"], input=json.dumps(data))
+    assert piped.exit_code < 2
 
 
 def stopping_after(most: int) -> Callable[[object], bytes]:

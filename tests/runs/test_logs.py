@@ -205,12 +205,13 @@ def test_the_whole_conversation_as_an_output_is_not_doubled(tmp_path: Path) -> N
 
 
 def test_other_json_is_rows_or_refused(tmp_path: Path) -> None:
-    """An array is read like JSON lines, and with columns= a log is rows too; an object is not a list of candidates."""
+    """An array is read like JSON lines, and with columns= a log is rows too; an object is a row."""
     assert [each.output for each in read(tmp_path, ["a", {"output": "b"}])] == ["a", "b"]
     (tmp_path / "rows.json").write_text(json.dumps([{"vars": 1, "promptIdx": 0, "answer": "c"}]))
     (result,) = grade_many(tmp_path / "rows.json", "Is polite", "offline", columns={"output": "answer", "vars": None})
     assert isinstance(result, Grade)
-    for text, message in (('{"output": "a"}', "expected an array of rows"), ("{", "no JSON")):
+    assert [each.output for each in read(tmp_path, {"output": "a"})] == ["a"]
+    for text, message in (('{"total": "a"}', "no column holds the text that is graded"), ("{", "no JSON")):
         (tmp_path / "one.json").write_text(text)
         with pytest.raises(DefinitionError, match=message):
             grade_many(tmp_path / "one.json", "Is polite", "offline")
