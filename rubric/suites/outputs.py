@@ -204,7 +204,9 @@ def _candidate_of(output: Any) -> Candidate:
     plain = isinstance(output, list) and not any(isinstance(one, Mapping) for one in output)
     if plain or (isinstance(output, Mapping) and not chat):
         return Candidate(json.dumps(output, ensure_ascii=False, separators=(",", ":"), default=str))
-    return candidate_of(output)
+    if why := (made := candidate_of(output)).unanswered:
+        raise DefinitionError("output", why)
+    return made
 
 
 def _at(value: Any, name: str) -> Any:

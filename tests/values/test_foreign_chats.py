@@ -118,6 +118,13 @@ def test_an_empty_output_beside_a_chat_is_an_answer() -> None:
     assert (made.output, made.input, made.tool_calls[0].name) == ("", KIND, "find")
 
 
+def test_a_response_of_a_suite_that_is_a_chat_without_an_answer_is_named() -> None:
+    """Its case is ungraded, and never graded as an empty text."""
+    for form, chat in UNANSWERED.items():
+        found = _reply("replies[0]", {"output": chat})
+        assert (found.candidate, "has no answer" in found.why) == (None, True), form
+
+
 def test_an_empty_output_beside_messages_keeps_the_question() -> None:
     """It is an answer that is empty, to that question."""
     found = _reply("replies[0]", {"output": "", "messages": [ASKED]}).candidate

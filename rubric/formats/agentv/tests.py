@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from attrs import evolve, frozen
 
-from rubric import Criterion, DefinitionError, Judge, Message, Rubric
+from rubric import Criterion, Judge, Message, Rubric
 from rubric.embed import NOTHING, Cursor, candidate_of, fields, is_chat, shorten
 from rubric.formats.agentv.graders import EMPTY, Grader, group, name_apart, read_graders, read_judge
 from rubric.formats.agentv.messages import Asked, Template, read_asked, read_calls, read_text
@@ -206,10 +206,8 @@ def _output(test: Test, graders: list[Grader]) -> str | None:
         return None
     if not is_chat(found.value) or not all("role" in one for one in found.value):
         return read_text(found, test.scope)
-    try:
-        candidate_of(found.value)
-    except DefinitionError as problem:
-        found.warn(f"{problem.message.partition(';')[0]}; the case is ungraded")
+    if why := candidate_of(found.value).unanswered:
+        found.warn(f"it {why.partition(';')[0]}; the case is ungraded")
         graders.append(Grader("output", Unsupported("an output without an answer of the assistant")))
         return None
     own = [one for one in found.value if one["role"] == "assistant"]
