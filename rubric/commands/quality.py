@@ -11,15 +11,15 @@ from typing import Any
 import click
 from attrs import evolve
 
-from rubric import Case, DefinitionError, Grade, Grades, LoadError, Ungraded, dump, influence, load, load_suite
+from rubric import Case, DefinitionError, Grade, Grades, LoadError, Ungraded, influence, load, load_suite
 from rubric import check as run_tests
 from rubric import lint as lint_file
 from rubric.commands import options, output
 from rubric.commands.file_arguments import first_row
 from rubric.commands.files import rubric_files
 from rubric.commands.output import Command, Refusal
-from rubric.commands.trust import from_extra
-from rubric.commands.wrong_lines import columns_of, in_options
+from rubric.commands.trust import from_extra, keep
+from rubric.commands.wrong_lines import columns_of, in_options, meant
 from rubric.embed import cell, source_of
 from rubric.formats.projects import is_rubric
 from rubric.quality import Influences, Remarks
@@ -202,19 +202,21 @@ def align(file: Path, results: Path, labels: Path, *, edits: Any, candidates: Pa
     rubric = load(file)
     grades = Grades.read_jsonl(results, rubric, given["judge"])
     columns, others = _columns_of_each(columns_of(given["columns"]), labels, candidates)
+    right, cure = others, dict[str, list[str]]()  # the columns of the file that the problem is not of
     try:
-        grades = grades if candidates is None else _with_candidates(grades, candidates, others)
         people = from_extra("rubric.trust", "Labels").read(labels, columns=columns)
+        right = columns
+        grades = grades if candidates is None else _with_candidates(grades, candidates, others)
     except DefinitionError as problem:
-        if candidates is None:
-            raise
-        raise Refusal(in_options(problem)) from problem  # a line with the columns of one file would lose the other's
+        said, named = in_options(problem, cure=cure), [f"{name}={column}" for name, column in right.items()]
+        named = [*dict.fromkeys([*cure.get("columns", [])[1::2], *named])]
+        change = {"columns": [word for each in named for word in ("--column", each)]} if "columns" in cure else cure
+        raise Refusal(meant(said, click.get_current_context(), change=change)) from problem
     calls = {"writer": given["writer"], "risk": given["risk"], **options.calls_of(given)}
     tried = edits or ("threshold", "weights")
     found = from_extra("rubric.quality", "align")(rubric, grades, people, tried, **calls)
     output.print_result(found, given["form"])
-    if given["write"] and found.accepted:
-        dump(found.rubric, file)
+    keep(found.rubric, file, " and ".join(each.kind for each in found.accepted), write=given["write"])
 
 
 _OF_LABELS = {"index", "value", "criterion", "rater", "weight", "judge_seen", "reason"}

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from rubric import Grades, LoadError, dump, load
+from rubric import Grades, LoadError, Rubric, dump, load
 from rubric.commands.file_arguments import WrongLineError, holds_results
 from rubric.commands.kept_runs import last_runs
 from rubric.commands.options import BY, FORMAT, JUDGE, LABEL_COLUMN, PATH, RISK, refuse_folder, refuse_given
@@ -35,6 +35,14 @@ def from_extra(module: str, name: str) -> Any:
 
 def _labels(file: Path, columns: Sequence[str]) -> Any:
     return from_extra("rubric.trust", "Labels").read(file, columns=columns_of(columns))
+
+
+def keep(rubric: Rubric, file: Path, what: str, *, write: bool) -> None:
+    """Write *rubric* into its *file*, if `--write` says so, and say *what* was written, or how it would be."""
+    if write and what:
+        dump(rubric, file)
+    said = f"wrote {what} into {file}" if write else f"to write {what} into {file}, add --write"
+    print_line(said if what else f"nothing is accepted, so {file} stays as it is", problem=True)
 
 
 AIMS = ("agreement", "balanced", "cost", "TPR", "TNR", "pass rate")  # as in `rubric.trust`, which needs an extra
@@ -131,11 +139,12 @@ def thresholds(file: Path, results: Path, labels: Path, *, columns: Any, judge: 
 
     Exit codes: 0 chosen, 2 bad input.
     """
-    grades, write = Grades.read_jsonl(results, load(file), judge), given.pop("write")
+    rubric, write = load(file), given.pop("write")
+    before = [rubric.passing_at(each) for each in rubric.provenance.get("thresholds", ())]  # of what --write replaced
+    grades = Grades.read_jsonl(results, [rubric, *before], judge).rescore(rubric)
     found = from_extra("rubric.trust", "thresholds")(grades, _labels(labels, columns)).best(**given)
     print_result(found, form)
-    if write:
-        dump(found.rubric, file)
+    keep(found.rubric, file, f"the threshold {found.threshold:g}", write=write)
 
 
 def _either(file: Path, rubrics: Sequence[Path], judge: Any) -> Grades:

@@ -503,7 +503,7 @@ def in_options(
         if name in options and was_given(name):
             text = _PYTHON.sub("", Wording(said.message).render(word))
             return f"{options[name].opts[0]} {part}".rstrip() + f": {text}"
-    return said.text.render(word)
+    return _PYTHON.sub("", said.text.render(word))
 
 
 def was_given(name: str) -> bool:

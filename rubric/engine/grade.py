@@ -147,7 +147,7 @@ async def _run(
         beside = {}
     judges = judge_or_default(judge)
     one, by = one_candidate(candidate, **beside), as_rubric(rubric)
-    if not options.is_slow_to_open:
+    if options.store is None and options.budget is None:  # opening one may touch a disk, or load LiteLLM
         opened = options.pipeline()
         return annotate(await trace(one, by, judges, opened.send, keep=options.keeps), opened.dispatcher)
     with await asyncio.to_thread(options.pipeline, judges) as opened:

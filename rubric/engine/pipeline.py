@@ -586,11 +586,6 @@ class Options:
         """True if results keep their transcripts: where it was asked for, else with a store."""
         return self.store is not None if self.keep is None else self.keep
 
-    @property
-    def is_slow_to_open(self) -> bool:
-        """True if `pipeline` may touch a disk or load LiteLLM, and so belongs into a thread."""
-        return not (self.store is None and self.budget is None)
-
     def pipeline(
         self,
         judge: AnyJudge | None = None,

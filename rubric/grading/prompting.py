@@ -517,7 +517,7 @@ def _anchors_beside(criterion: Criterion, output: str) -> list[Anchor]:
 
 def level_lines(levels: Levels) -> list[str]:
     """Return what the numbers of *levels* mean, a line each; and that those between anchors are answers too."""
-    between = [render.text("between")] if levels.has_between else []
+    between = [render.text("between")] if any(b.low > a.high + 1 for a, b in pairwise(levels.ranges)) else []
     return [*(f"- {r}: {r.text}" for r in levels.ranges if r.text), *between]
 
 

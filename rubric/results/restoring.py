@@ -47,7 +47,7 @@ def _rubric_of(digest: str, rubrics: Sequence[Rubric]) -> Rubric:
         if rubric.digest == digest:
             return rubric
     others = ", ".join(rubric.digest for rubric in rubrics) or "none"
-    cure = "give that rubric; where the new one only scores otherwise, then write grades.rescore(new)"
+    cure = "give that rubric; write grades.rescore(new) then, where the new one only scores otherwise"
     raise DefinitionError("rubric", f"the result is of the rubric {digest}, and given is {others}; {cure}")
 
 

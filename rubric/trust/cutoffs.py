@@ -70,7 +70,8 @@ class ChosenThreshold(Presented):
         apparent: The agreement on the labels that chose it, which is too high on average.
         now: The threshold of the rubric, and its agreement.
         n: The labels.
-        rubric: The rubric with the threshold; its provenance names the labels, so that using them again is remarked on.
+        rubric: The rubric with the threshold, for `dump`. Its provenance names the labels, so that using them again is
+            remarked on, and the threshold before, under which the results stay readable.
         notes: What is not as the figures assume.
     """
 
@@ -102,7 +103,6 @@ class ChosenThreshold(Presented):
         return [
             f"On the {self.n} labels that chose it, it agrees in {percent(self.apparent)}, which flatters.",
             "Measure it with other labels, or by these figures; the same labels flatter whatever is measured by them.",
-            "To keep it, write dump(best.rubric, 'rubric.yaml'), or --write at a terminal.",
             *sentences(self.notes),
         ]
 
@@ -217,7 +217,9 @@ def thresholds(
     counted = by_weight(evolve(found, judge=reach))  # each as often as it counts
     rows = ~np.isnan(counted.target) & ~np.isnan(counted.judge)
     groups = compact(counted.groups[rows]) if counted.grouped else None
-    known = {**rubric.provenance, "labels": [*rubric.provenance.get("labels", ()), mark_of(given, every)]}
+    was = rubric.provenance
+    known = {**was, "labels": [*dict.fromkeys([*was.get("labels", ()), mark_of(given, every)])]}
+    known["thresholds"] = [*dict.fromkeys([*was.get("thresholds", ()), rubric.threshold])]
     sides = counted.judge[rows], counted.target[rows], groups
     weight = worth_of(found.weights[~np.isnan(found.target) & ~np.isnan(reach)])
     sample = _Sample(*sides, reach[~np.isnan(reach)], evolve(rubric, provenance=known), n, *weight)

@@ -90,12 +90,9 @@ class Estimate(Presented):
     bounds: Interval | None = None
     notes: tuple[str, ...] = ()
 
-    @property
-    def _is_rate(self) -> bool:
-        return self.measure == "pass rate" or self.measure.startswith("rate of ")
-
     def _text(self, value: float, interval: Interval | None) -> str:
-        return percent(value, interval) if self._is_rate else str(Statistic("", value, interval))
+        is_rate = self.measure == "pass rate" or self.measure.startswith("rate of ")
+        return percent(value, interval) if is_rate else str(Statistic("", value, interval))
 
     @property
     def sentence(self) -> str:

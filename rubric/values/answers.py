@@ -258,11 +258,6 @@ class Levels(Answer, Shown):
         """The texts by their keys in a mapping: a number for an anchor, such as `"0-3"` for a band."""
         return {(r.low if r.is_anchor else str(r)): r.text for r in self.ranges if r.text}
 
-    @property
-    def has_between(self) -> bool:
-        """True if there are scores without a text of their own, between two that have one."""
-        return any(after.low > before.high + 1 for before, after in pairwise(self.ranges))
-
     def takes(self, value: float) -> bool:
         """True if *value* is a score: a whole number, or any within one band or between two anchors."""
         if not self.low <= value <= self.high or value == int(value):

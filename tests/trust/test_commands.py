@@ -160,16 +160,34 @@ def test_thresholds_are_chosen_at_a_terminal(tmp_path: Path) -> None:
     done = run("thresholds", *files_)
     assert done.exit_code == 0, done.output
     assert "Pass from 0.4: the judge then agrees with people in" in done.output
-    assert "dump(best.rubric, 'rubric.yaml'), or --write at a terminal" in " ".join(done.output.split())
+    assert done.stderr.endswith(f"to write the threshold 0.4 into {files_[0]}, add --write\n")
     file = tmp_path / "rubric.yaml"
     file.write_text(f"# agreed in May\n{file.read_text()}")
-    assert run("thresholds", *files_, "--write").exit_code == 0
+    said = [run("thresholds", *files_, "--write").stderr for _ in range(2)]
+    assert said == [f"wrote the threshold 0.4 into {file}\n"] * 2
     assert (load(file).threshold, file.read_text()[:15]) == (0.4, "# agreed in May")
+    assert len(load(file).provenance["labels"]) == 1
+    other = tmp_path / "other.csv"
+    other.write_text("\n".join(["key,value", *(f"{n},{n >= 60}" for n in range(100))]))
+    done = run("thresholds", *files_[:2], other, "--write")
+    assert (done.stderr, load(file).threshold) == (f"wrote the threshold 0.6 into {file}\n", 0.6)
+    assert "at 0.4, as it is, in 80 %" in done.stdout
     dump(rubric, file)
     assert "Chosen for TPR at 0.5" in run("thresholds", *files_, "--for", "TPR", "--at", 0.5).output
     done = run("thresholds", *files_, "--for", "TPR")
     assert done.stderr.startswith("--for: 'TPR' takes a rate in 0..1, such as --at 0.95; write rubric thresholds ")
     assert run("thresholds", *files_, *done.stderr.split()[-4:]).exit_code == 0
+
+
+def test_groups_that_results_lack_are_cured_at_a_terminal(tmp_path: Path) -> None:
+    """The message has the line that keeps the column, and no line of Python."""
+    rubric = Rubric("replies").scores("How good", id="good")
+    file = tmp_path / "results.jsonl"
+    grades(rubric, {n: {"good": n / 40} for n in range(40)}).to_jsonl(file)
+    done = run("compare", file, file, "--by", "topic")
+    assert done.exit_code == 2
+    assert "run again, such as rubric grade-many rubric.yaml data.csv --by topic; the same --store pays" in done.stderr
+    assert "compare(" not in done.stderr
 
 
 def test_labels_that_chose_a_rubric_are_told_from_a_file_of_results(tmp_path: Path) -> None:

@@ -164,10 +164,6 @@ _SIGNS: tuple[tuple[re.Pattern[str], int], ...] = (
 """Signs of HTML, and how much each counts; from 2 on there is some."""
 
 
-def _contains_html(text: str, _: Mapping[str, Any]) -> str:
-    return "" if sum(count for sign, count in _SIGNS if sign.search(text)) > 1 else "has no HTML in it"
-
-
 class _Outline(HTMLParser):
     """The elements of a page, and whether they are closed and have text around them."""
 
@@ -381,7 +377,9 @@ _FORMS: dict[str, Callable[[str, Mapping[str, Any]], str]] = {
     "is-xml": _is_xml,
     "contains-xml": _contains_xml,
     "is-html": _is_html,
-    "contains-html": _contains_html,
+    "contains-html": lambda text, _: (
+        "" if sum(n for sign, n in _SIGNS if sign.search(text)) > 1 else "has no HTML in it"
+    ),
     "is-sql": _is_sql,
     "contains-sql": _contains_sql,
     "word-count": _word_count,
