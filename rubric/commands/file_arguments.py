@@ -354,7 +354,7 @@ def _check_text(command: click.Command, place: str, file: str, files: Sequence[s
     found = sorted(Path(file).parent.glob("*.yaml"))
     rubric = str(found[0]) if len(found) == 1 else "rubric.yaml"
     if command.name == "grade" and pick_alone(files[:1]):
-        message = f"{files[0]} is a suite, whose cases have their candidates"
+        message = f"{files[0]} is a suite, whose cases have their candidates, or rows of answers: --outputs rows.jsonl"
         raise WrongLineError(message, {"ARGUMENTS": files[:1], "without": files[1:]})
     if place == "rubric" and not any(Path(file).suffix in find_format(name).suffixes for name in format_names()):
         change = {"ARGUMENTS": [rubric, *[file] * (command.name == "grade")], **SUCH_AS}

@@ -81,7 +81,7 @@ class Inputs:
         """
         is_suite = self.source is not None or len(files) > 2 or not is_rubric(files[0])  # noqa: PLR2004
         if is_suite or (len(files) == 1 and self.target is not None):
-            refuse_given(BESIDE, "is for one candidate; the cases of a suite have their own")
+            refuse_given(BESIDE, "is for one candidate; a row of --outputs rows.jsonl has it, too")
             return False
         of_suites = SUITES_ONLY | {"target", "hosts", "outputs", "servers", "names", "unsupported"}
         if was_given("min_pass_rate"):

@@ -386,7 +386,7 @@ def _columns(command: click.Command, files: Sequence[str], units: list[Unit]) ->
     if command.name in {"agree", "estimate", "thresholds"}:
         bare = [unit for unit in units if unit[0] == "columns" and "=" not in unit[1][-1]]
         return [(unit[0], ["--column", f"value={unit[1][-1]}"]) if unit in bare else unit for unit in units]
-    if command.name in {"grade-many", "label", "plan", "probe"} and all(map(kind_of, files[:2])) and len(files) > 1:
+    if command.name in {"grade-many", "label", "plan", "probe"} and "rubric" in map(kind_of, files[:2]) and files[1:]:
         return _columns_of(command, Path(files[command.name != "label"]), units)
     return units
 

@@ -81,11 +81,12 @@ def _load(text: str, source: str, language: Language, folder: Path | None = None
     document = parse(text, source, language)
     at, message = document.root, ""
     keys = at.named.keys() if isinstance(at, Branches) else set[str]()
-    if is_suite(document):
-        message = "this is a suite, with cases; load_suite(path) reads it, and `rubric grade` grades it"
+    if is_suite(document) or keys >= {"name", "evaluation_params"}:  # deepeval's metrics have these
+        message = "this is a suite, with cases"
     elif (foreign := sorted(keys & _OF_SUITES)) and not keys & {"criteria", "text", "tree"}:
-        message = f"this is a suite of another tool: it has the key {foreign[0]!r}; load_suite(path) reads it"
+        message = f"this is a suite of another tool: it has the key {foreign[0]!r}"
     if message:
+        message += "; load_suite(path) reads it, and `rubric grade` grades it, or rows by it: --outputs rows.jsonl"
         raise LoadError([Problem(source, at.line, at.column, "", message)])
     with reading_from(Loading(folder, base)):
         return read_as(read_rubric, document)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
 from rubric import Candidate, Case, DefinitionError, Judge, Suite, ToolCall, loads_suite
 from rubric.testing import ScriptedModel
+from tests.command_line import run
 from tests.rows import each_row
 
 KINDS = {
@@ -78,6 +81,28 @@ def test_the_question_of_a_chat_reaches_the_judge() -> None:
     chat = [{"role": "user", "content": "How much is it?"}, {"role": "assistant", "content": "It is 4."}]
     (case,) = Suite("s", [Case("a", "Is right")]).answered([{"id": "a", "output": chat}])
     assert (case.input, case.output) == ("How much is it?", "It is 4.")
+
+
+@each_row("kind", [*KINDS])
+def test_rows_that_are_graded_by_a_suite_are_told_the_option(kind: str) -> None:
+    """It is no rubric, and no line is printed that would be refused again."""
+    with TemporaryDirectory() as folder:
+        suite, rows = Path(folder, "suite.yaml"), Path(folder, "rows.jsonl")
+        suite.write_text(json.dumps(KINDS[kind]))
+        rows.write_text('{"output": "It is 4.", "expected": "Four"}')
+        done = run("grade-many", str(suite), str(rows), "-j", "offline")
+        assert "--outputs rows.jsonl" in done.stderr or kind == "agentv-1.5"
+        assert "write rubric" not in done.stderr
+
+
+def test_a_text_and_its_reference_beside_a_suite_are_told_where_they_belong(tmp_path: Path) -> None:
+    """The suite alone is another line, and says what it leaves out."""
+    suite, text = tmp_path / "suite.yaml", tmp_path / "answer.txt"
+    suite.write_text(json.dumps(KINDS["deepeval"]))
+    text.write_text("It is 4.")
+    done = run("grade", str(suite), str(text), "--reference", str(text), "-j", "offline")
+    assert "rows of answers: --outputs rows.jsonl" in done.stderr
+    assert "--reference is for one candidate; a row of --outputs rows.jsonl has it, too" in done.stderr
 
 
 # -- what a metric of deepeval names ------------------------------------------------------------------------
