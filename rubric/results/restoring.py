@@ -47,7 +47,8 @@ def _rubric_of(digest: str, rubrics: Sequence[Rubric]) -> Rubric:
         if rubric.digest == digest:
             return rubric
     others = ", ".join(rubric.digest for rubric in rubrics) or "none"
-    cure = "give that rubric; write grades.rescore(new) then, where the new one only scores otherwise"
+    again = "rubric grade-many rubric.yaml data.csv --out results.jsonl; the same --store pays nothing twice"
+    cure = f"give that rubric, or grade anew, such as {again}; write grades.rescore(new) if only its scoring is new"
     raise DefinitionError("rubric", f"the result is of the rubric {digest}, and given is {others}; {cure}")
 
 

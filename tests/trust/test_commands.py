@@ -172,6 +172,13 @@ def test_thresholds_are_chosen_at_a_terminal(tmp_path: Path) -> None:
     done = run("thresholds", *files_[:2], other, "--write")
     assert (done.stderr, load(file).threshold) == (f"wrote the threshold 0.6 into {file}\n", 0.6)
     assert "at 0.4, as it is, in 80 %" in done.stdout
+    dump(rubric.revising("good", text="How bad"), file)
+    done = run("thresholds", *files_)
+    assert (
+        "; give that rubric, or grade anew, such as rubric grade-many rubric.yaml data.csv --out results.jsonl"
+        in done.stderr
+    )
+    assert "rescore(" not in done.stderr
     dump(rubric, file)
     assert "Chosen for TPR at 0.5" in run("thresholds", *files_, "--for", "TPR", "--at", 0.5).output
     done = run("thresholds", *files_, "--for", "TPR")
