@@ -271,7 +271,7 @@ def _write_block(data: dict[Any, Any] | list[Any], path: tuple[Any, ...], indent
             lines.append(f"{indent}? {_key(key)}")
             _write_item(":", value, at, indent, lines)
         elif not isinstance(value, dict | list) or not value or fits_a_line(value, at):
-            lines.append(f"{indent}{_key(key)}: {_line(value, indent)}")
+            lines.append(f"{indent}{_key(key)}: {on_a_line(value, indent)}")
         else:
             lines.append(f"{indent}{_key(key)}:")
             _write_block(value, at, f"{indent}  ", lines)
@@ -280,24 +280,24 @@ def _write_block(data: dict[Any, Any] | list[Any], path: tuple[Any, ...], indent
 def _write_item(mark: str, value: Any, path: tuple[Any, ...], indent: str, lines: list[str]) -> None:
     """Append the lines of *value*, the first of them behind the *mark*."""
     if not isinstance(value, dict | list) or not value or fits_a_line(value, path):
-        lines.append(f"{indent}{mark} {_line(value, indent)}")
+        lines.append(f"{indent}{mark} {on_a_line(value, indent)}")
         return
     first, inner = len(lines), f"{indent}  "
     _write_block(value, path, inner if isinstance(value, dict) else f"{inner}  ", lines)
     lines[first] = f"{indent}{mark} {lines[first].removeprefix(inner)}"
 
 
-def _line(data: Any, indent: str | None = None) -> str:
+def on_a_line(data: Any, indent: str | None = None) -> str:
     """Return *data* on one line; a text of several lines is a block where an *indent* is given."""
     match data:
         case dict():
             pairs = [
-                f"{_key(key)}: {_line(value)}" if _is_simple_key(key) else f"? {_key(key)} : {_line(value)}"
+                f"{_key(key)}: {on_a_line(value)}" if _is_simple_key(key) else f"? {_key(key)} : {on_a_line(value)}"
                 for key, value in data.items()
             ]
             return "{" + ", ".join(pairs) + "}"
         case list():
-            return "[" + ", ".join(map(_line, data)) + "]"
+            return "[" + ", ".join(map(on_a_line, data)) + "]"
         case str():
             match style_of(data, inline=indent is None):
                 case "|":
@@ -320,7 +320,7 @@ _WORDS = {None: "null", True: "true", False: "false"}
 
 
 def _key(key: Any) -> str:
-    return key if key in ("yes", "no") else _line(key)
+    return key if key in ("yes", "no") else on_a_line(key)
 
 
 _LONGEST_KEY = 122
@@ -343,7 +343,7 @@ def fits_a_line(data: Any, path: tuple[Any, ...]) -> bool:
     if is_criterion and inner and (len(data) == 1 or inner - {"check", "answer"}):
         return False
     key = len(path[-1]) + 2 if isinstance(path[-1], str) else 0
-    return 2 * len(path) + key + len(_line(data)) <= (_CRITERION_WIDTH if is_criterion and inner else WIDTH)
+    return 2 * len(path) + key + len(on_a_line(data)) <= (_CRITERION_WIDTH if is_criterion and inner else WIDTH)
 
 
 def _is_simple(data: Any) -> bool:

@@ -121,6 +121,8 @@ def instead(place: str, value: object, kind: str = "") -> str:
 
 def _rows(values: Mapping[Any, Any]) -> list[dict[Any, Any] | None]:
     """Return criteria by their ids or texts as mappings of their fields; None for one that is neither."""
+    if isinstance(values.get("text"), str):
+        return [dict(values)]
     rows = list[dict[Any, Any] | None]()
     for name, value in values.items():
         if isinstance(value, Mapping):
@@ -338,6 +340,11 @@ def word_cure(part: str, owner: str, word: str, known: Collection[str]) -> str:
     names = {name.lstrip("-").replace("-", "_"): name for name in known}
     near = names.get(argument_for(owner, bare, names), "") or misspelt(word, known) or names.get(term, "")
     return f"; did you mean {near!r}?" if near else ""
+
+
+def meant_in(cure: str) -> str:
+    """Return the word, or the option with its value, that *cure* asks for; '' if it is a sentence."""
+    return cure.removeprefix("; did you mean ").strip("'?") if cure.startswith("; did you mean ") else ""
 
 
 _FEWEST_PERCENT = 10  # a smaller number may as well be one of a scale from 1 to 5

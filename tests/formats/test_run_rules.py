@@ -87,7 +87,7 @@ WRONG = [
     ("{never: a, last: b}", "check.run", "make two rules of it"),
     ("{nevr: a}", "check.run", "expected a rule with one of every, never"),
     ("{at_most: 3}", "check.run", "write {at_most: 3, of: search}"),
-    ('{at_most: "3", of: a}', "check.run.at_most", "take the quotes off"),
+    ('{at_most: "3", of: a}', "check.run.at_most", "check: {run: {at_most: 3, of: a}}"),
     ("{at_least: 0, of: a}", "check.run.at_least", "1 or more"),
     ("{never: a, same: x}", "check.run.same", "unknown key"),
     ("{never: a, afer: b}", "check.run.afer", "did you mean 'after'"),

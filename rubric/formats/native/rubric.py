@@ -14,7 +14,8 @@ from rubric.formats import fields
 from rubric.formats.fields import WRITERS, Data, Gathering, mismatch
 from rubric.formats.files import read_text as read_text_of
 from rubric.formats.native.answers import ANSWERS, AnswerKey, write_answer
-from rubric.formats.native.checks import read_check
+from rubric.formats.native.checks import CHECKS, read_check
+from rubric.formats.native.meant import meant_criterion, meant_tree, read_or_tell
 from rubric.formats.native.runs import read_candidate
 from rubric.formats.notes import Loading
 from rubric.internals.fields import check_number
@@ -47,6 +48,10 @@ def read_branch(data: Any) -> DecisionTree | Leaf:
 
 def read_tree(data: Any) -> DecisionTree:
     """Return a question with its branches; true and false stand for yes and no, as YAML 1.1 had it."""
+    return read_or_tell(_read_tree, data, lambda given: meant_tree(given, _read_tree))
+
+
+def _read_tree(data: Any) -> DecisionTree:
     node = fields.as_dict(data, "a question {ask, yes, no}")
     for boolean, name in ((True, "yes"), (False, "no")):
         if any(key is boolean for key in node) and name not in node:
@@ -81,6 +86,11 @@ _CONDITION = "a mapping with one of contains, regex, tool_called"
 
 def read_criterion(data: Any) -> Criterion:
     """Return one criterion: its text, or a mapping."""
+    keys = [*ANSWERS, *fields.KEYS[Criterion].values()]
+    return read_or_tell(_read_one, data, lambda given: meant_criterion(given, _read_one, keys, CHECKS))
+
+
+def _read_one(data: Any) -> Criterion:
     if isinstance(data, str):
         data = {"text": data}
     given = fields.as_dict(data, "a criterion (its text, or a mapping)")

@@ -1,0 +1,215 @@
+"""The criterion or the tree that was meant by one in a file that cannot be read: all its mistakes mended at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+from rubric.errors import DefinitionError
+from rubric.formats.fields import KeyPath, SeveralError, UnknownKeyError, WrongKeyError, problems_of
+from rubric.formats.yaml import on_a_line
+from rubric.internals.conversions import conversions
+from rubric.internals.guesses import key_cure, meant_in, word_cure
+
+T = TypeVar("T")
+Read = Callable[[Any], object]
+
+_TYPES: dict[str, dict[str, Any]] = {
+    "boolean bool binary yes_no yesno pass_fail passfail llm-rubric": {},
+    "scale levels likert rating range integer choice choices categorical enum": {},  # another key has it
+    "score float continuous unit numeric percentage": {"answer": "unit"},
+    "guard negative forbid forbidden must_not negated": {"polarity": "guard"},
+    "penalty deduction minus": {"polarity": "penalty"},
+    "gate required must critical hard mandatory": {"required": True},
+}
+_CHECKS = {"icontains": "contains", "regex": "matches", "pattern": "matches", "startswith": "starts_with"}
+_LOW, _HIGH = "min low minimum lowest from start min_value", "max high maximum highest to end max_value"
+_SCORES = "scores values points score value weights"
+_TREE = {
+    "ask": "question if prompt condition text",
+    "yes": "then true if_true if_yes",
+    "no": "else false if_false if_no",
+}
+_CURE = re.compile(r"; (write|did you mean|allowed|add it|quote|take|give|for a weight)\b.*", re.DOTALL)
+_OTHER = re.compile("if the colon is in the text, .*", re.DOTALL)
+"""The other thing that a text of one word, a colon and more may be."""
+
+_LONGEST = 120  # of what is said before the line
+
+
+_trying: ContextVar[bool] = ContextVar("_trying", default=False)
+
+
+def read_or_tell(read: Callable[[Any], T], data: Any, meant: Callable[[Any], Any]) -> T:
+    """Return *data* as *read* reads it; else raise its problems with the line that was *meant*, if it is known."""
+    try:
+        return read(data)
+    except (DefinitionError, SeveralError) as problem:
+        found = problems_of(problem)
+        is_told = any("; write {" in error.message for _, error in found)  # of something within it
+        are_names = all("; did you mean" in _said(error) for _, error in found)
+        line = None if _trying.get() or is_told else meant(data)
+        if line is None or (are_names and all(value in data.values() for value in line.values())):
+            raise
+        raise _with_line(found, line) from None
+
+
+def _with_line(found: list[tuple[KeyPath, DefinitionError]], meant: Any) -> SeveralError:
+    told = [(path, error, _CURE.sub("", _said(error))) for path, error in found]
+    told = [(path, error, said if len(said) < _LONGEST else said.partition("; ")[0]) for path, error, said in told]
+    other = _OTHER.search(found[0][1].message)
+    lines = [f"; write {on_a_line(meant)}{f', or {other[0]}' if other else ''}", *[""] * len(told)]
+    return SeveralError(
+        [
+            (path, (WrongKeyError if isinstance(error, WrongKeyError) else DefinitionError)("", said + line))
+            for (path, error, said), line in zip(told, lines, strict=False)
+        ]
+    )
+
+
+def _said(error: DefinitionError) -> str:
+    is_key = isinstance(error, UnknownKeyError)
+    return f"unknown key{key_cure(error.owner, error.key, error.allowed)}" if is_key else error.message
+
+
+def meant_criterion(data: Any, read: Read, keys: Collection[str], checks: Collection[str]) -> dict[str, Any] | None:
+    """
+    Return the mapping that *data* is meant for, or None; *read* takes it.
+
+    Args:
+        data: What stands for a criterion.
+        read: Reads a criterion, or raises.
+        keys: Those that a criterion has.
+        checks: The names of checks.
+    """
+    if not isinstance(data, dict):
+        return None
+    found = dict[str, Any]()
+    rest = {str(key): value for key, value in data.items()}
+    for part in [*_together(rest, keys, checks), *(_alone(key, value, keys, checks) for key, value in rest.items())]:
+        if part.keys() & found.keys():
+            return None
+        found |= part
+    if len(data) == 1 and not found.keys() & {"text", "check", "rubric", "tree"}:
+        ((name, value),) = data.items()
+        if name in keys:
+            return None
+        found = {"id": name, "text": value} if isinstance(value, str) else {"text": name, "weight": value}
+    if {"levels", "choices"} & found.keys() and "answer" not in rest:
+        found.pop("answer", None)
+    mended = dict[str, Any]()
+    for key in sorted(found, key=lambda each: ["id", "text", each].index(each)):
+        beside: dict[str, Any] = {} if key in ("text", "check", "rubric") else {"text": "x"}
+        beside |= {name: mended[name] for name in ("levels", "choices") if key == "min_score" and name in mended}
+        values = (found[key], *_values(key, found[key], mended))
+        fitting = [each for each in values if _reads(read, {**beside, key: each})]
+        if not fitting:
+            return None
+        mended[key] = fitting[0]
+    return mended if _reads(read, mended) else None
+
+
+def _together(rest: dict[str, Any], keys: Collection[str], checks: Collection[str]) -> Iterator[dict[str, Any]]:
+    """Yield the fields that some keys stand for together, and take them out of the *rest*."""
+
+    def take(words: str) -> Any:
+        return next((rest.pop(word) for word in words.split() if word in rest and word not in keys), None)
+
+    kind = rest.pop("check") if isinstance(rest.get("check"), str) and "value" in rest else take("type kind")
+    name = _CHECKS.get(str(kind).lower(), kind)
+    if name in checks:
+        yield {"check": {name: take("value expected pattern")}}
+    elif kind is not None:
+        yield next((means for words, means in _TYPES.items() if str(kind).lower() in words.split()), {"type": kind})
+    if _ends(rest):
+        yield {"levels": {"min": take(_LOW), "max": take(_HIGH)}}
+    for key in ("choices", "options", "labels", "categories"):
+        if isinstance(labels := rest.get(key), list) and isinstance(scores := take(_SCORES), list):
+            is_paired = len(scores) == len(rest.pop(key))
+            yield {"choices": dict(zip(map(str, labels), scores, strict=True)) if is_paired else None}
+    if (points := take("penalty deduction")) not in (None, False):
+        yield {"polarity": "penalty", **({} if points is True else {"weight": points})}
+
+
+def _alone(key: str, value: Any, keys: Collection[str], checks: Collection[str]) -> dict[str, Any]:
+    """Return the field, or the fields, that a *key* with its *value* stands for."""
+    if (check := _CHECKS.get(key, key)) in checks and key not in keys:
+        return {"check": {"contains_all" if check == "contains" and isinstance(value, list) else check: value}}
+    if key in ("anchors", "examples") and isinstance(value, dict) and all(type(each) is int for each in value):
+        return {"levels": value}
+    if key == "weight" and isinstance(value, int | float) and value < 0:
+        return {"polarity": "penalty", "weight": -value}
+    if key == "criteria":
+        return {"rubric": {"criteria": value}}
+    if value is True and key not in keys and (means := [of for words, of in _TYPES.items() if key in words.split()]):
+        return means[0] or {key: value}
+    return {key if key in keys else meant_in(word_cure("keys", "Criterion", key, keys)) or key: value}
+
+
+def _ends(value: Mapping[Any, Any]) -> bool:
+    """True if *value* has a whole number as the lowest and one as the highest."""
+    return all(any(type(value.get(word)) is int for word in words.split()) for words in (_LOW, _HIGH))
+
+
+def _values(key: str, value: Any, beside: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield what the *value* of a *key* may mean in another form, with what stands *beside* it."""
+    if key == "levels":
+        yield from _levels(value)
+    elif key == "choices":
+        yield from _choices(value)
+    elif key in ("answer", "polarity") and isinstance(value, str):
+        means = [means for words, means in _TYPES.items() if value.lower() in words.split() and value != "negative"]
+        yield from ({"answer": "yes_no", **each}[key] for each in means if key == "answer" or key in each)
+    elif key == "required" and value in ("yes", "no"):
+        yield value == "yes"
+    elif key == "when" and isinstance(value, str) and " " not in value:
+        yield {"contains": value}
+    elif key == "min_score" and (ends := re.fullmatch(r"(\d+)\.\.(\d+)", str(beside.get("levels")))):
+        yield round((value - int(ends[1])) / (int(ends[2]) - int(ends[1])), 4) if isinstance(value, int) else None
+    if key != "levels":
+        yield from conversions(key, value)
+
+
+def _levels(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict) and all(type(each) is int for each in value.values()):
+        is_scale = len(value) == 2 and _ends(value)  # noqa: PLR2004 - the ends
+        yield f"{min(value.values())}..{max(value.values())}" if is_scale else {n: text for text, n in value.items()}
+    for each in conversions("levels", value):
+        yield f"{each[0]}..{each[1]}" if isinstance(each, tuple) else each
+
+
+def _choices(value: Any) -> Iterator[Any]:
+    rows = value if isinstance(value, list) and all(isinstance(each, dict) for each in value) else []
+    pairs = [item for row in rows for item in row.items()]
+    if len(pairs) == len(rows):
+        yield dict(pairs)
+    else:  # a label and its score, under other names
+        both = [sorted(row.values(), key=lambda each: not isinstance(each, str)) for row in rows]
+        yield {each[0]: each[1] for each in both} if all(len(each) == 2 for each in both) else None  # noqa: PLR2004
+
+
+def _reads(read: Read, data: Any) -> bool:
+    token = _trying.set(True)  # else what is within it would be tried at each level anew
+    try:
+        read(data)
+    except (DefinitionError, SeveralError, TypeError, ValueError):
+        return False
+    finally:
+        _trying.reset(token)
+    return True
+
+
+def meant_tree(data: Any, read: Read) -> dict[Any, Any] | None:
+    """Return the question with its branches that *data* is meant for, or None; *read* takes it."""
+    tree = _branch(data[0] if isinstance(data, list) and len(data) == 1 else data)
+    return tree if isinstance(tree, dict) and _reads(read, tree) else None
+
+
+def _branch(data: Any) -> Any:
+    if isinstance(data, dict) and not {"score", "reason"} & data.keys():
+        own = {word: key for key, words in _TREE.items() for word in (key, *words.split())}
+        return {own.get(str(key).lower(), key): _branch(value) for key, value in data.items()}
+    word = data if isinstance(data, bool) else {"pass": True, "fail": False}.get(str(data).lower(), data)
+    return int(word) if isinstance(word, bool) else data

@@ -1,0 +1,88 @@
+"""A criterion or a tree with mistakes is answered with the one that was meant, which is read and has all of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from rubric import LoadError, loads
+from tests.rows import each_row
+
+
+def refusal_of(document: str) -> str:
+    with pytest.raises(LoadError) as caught:
+        loads(document)
+    return str(caught.value)
+
+
+@each_row(
+    ("typed", "meant"),
+    [
+        ("{polite: Is polite}", "{id: polite, text: Is polite}"),
+        ("{id: a, criterion: Is polite, scale: 1-5}", "{id: a, text: Is polite, levels: 1..5}"),
+        ("{text: a, range: {min: 1, max: 5}}", "{text: a, levels: 1..5}"),
+        ("{text: a, type: score, min: 1, max: 5}", "{text: a, levels: 1..5}"),
+        ("{text: a, levels: [1, 2, 3, 4, 5]}", "{text: a, levels: 1..5}"),
+        ("{text: a, levels: {bad: 1, good: 5}}", "{text: a, levels: {1: bad, 5: good}}"),
+        ("{text: a, anchors: {1: Rude, 5: Kind}}", "{text: a, levels: {1: Rude, 5: Kind}}"),
+        ("{text: a, choices: [cold, warm], scores: [0, 1]}", "{text: a, choices: {cold: 0, warm: 1}}"),
+        ("{text: a, options: [{name: cold, value: 0}, {name: b, value: 1}]}", "{text: a, choices: {cold: 0, b: 1}}"),
+        ("{text: a, choices: [{cold: 0}, {warm: 1}]}", "{text: a, choices: {cold: 0, warm: 1}}"),
+        ("{text: a, type: boolean}", "{text: a}"),
+        ("{text: a, answer: boolean}", "{text: a, answer: yes_no}"),
+        ("{text: a, type: guard, weight: '2'}", "{text: a, polarity: guard, weight: 2}"),
+        ("{text: a, penalty: 2}", "{text: a, polarity: penalty, weight: 2}"),
+        ("{text: a, weight: -2}", "{text: a, polarity: penalty, weight: 2}"),
+        ("{text: a, required: yes, tags: tone}", "{text: a, required: true, tags: [tone]}"),
+        ("{text: a, if: refund}", "{text: a, when: {contains: refund}}"),
+        ("{text: a, levels: 1..5, min_score: 4}", "{text: a, levels: 1..5, min_score: 0.75}"),
+        ("{text: a, contains: [b, c]}", "{text: a, check: {contains_all: [b, c]}}"),
+        ("{check: contains, value: refund}", "{check: {contains: refund}}"),
+        ("{type: regex, value: Friday}", "{check: {matches: Friday}}"),
+        ("{text: a, criteria: [Says hi]}", "{text: a, rubric: {criteria: [Says hi]}}"),
+    ],
+)
+def test_all_mistakes_of_a_criterion_are_answered_with_one_line(typed: str, meant: str) -> None:
+    """It is the line that is printed, once, and it is read."""
+    said = refusal_of(f"criteria: [{typed}]")
+    assert said.count("; write {") == 1
+    assert f"; write {meant}" in said
+    assert loads(f"criteria: [{meant}]").criteria
+
+
+@each_row(
+    ("typed", "meant"),
+    [
+        ("{question: Is it?, yes: 1, no: 0}", "{ask: Is it?, yes: 1, no: 0}"),
+        ("{if: Is it?, then: pass, else: fail}", "{ask: Is it?, yes: 1, no: 0}"),
+        ("[{ask: Is it?, yes: 1, no: 0}]", "{ask: Is it?, yes: 1, no: 0}"),
+        ("{ask: Is it?, yes: {question: b?, yes: 1, no: 0}, no: 0}", "{ask: b?, yes: 1, no: 0}"),
+    ],
+)
+def test_the_branches_of_a_tree_are_told_by_their_keys(typed: str, meant: str) -> None:
+    """The question that is wrong is printed, not those above it."""
+    assert f"; write {meant}" in refusal_of(f"tree: {typed}")
+    assert loads(f"tree: {meant}").tree
+
+
+@each_row(
+    "typed",
+    [
+        "{text: a, weight: high}",  # how much is not known
+        "{text: a, polarity: negative}",  # a guard, or a penalty
+        "{text: a, if: the input has a refund}",
+        "{text: a, scores: [0, 1]}",
+        "{text: a, choices: [cold, warm], scores: [0]}",
+        "{id: a}",
+    ],
+)
+def test_no_line_is_printed_where_the_meaning_is_not_known(typed: str) -> None:
+    """The error says what is allowed, and proposes no criterion that was not meant."""
+    assert "; write {text: a" not in refusal_of(f"criteria: [{typed}]")
+
+
+def test_a_deep_tree_with_a_mistake_is_refused_as_fast_as_a_flat_one() -> None:
+    """Each question is tried once, and not once for each that it stands in."""
+    tree = "{question: x?, yes: 1, no: 0}"
+    for _ in range(40):
+        tree = f"{{ask: a?, yes: {tree}, no: 0}}"
+    assert refusal_of(f"tree: {tree}").count("; write {ask: x?, yes: 1, no: 0}") == 1
