@@ -154,9 +154,11 @@ def _elsewhere(command: click.Command, place: str, file: str) -> tuple[str, str]
     if Path(file).suffix.lower() not in _ROWS and command.name not in ("compare", "view", "estimate"):
         return None  # to tell a suite from a rubric, it is read whole
     kind = kind_of(file)
+    if command.name == "estimate" and kind == "*" and Path(file).suffix in _TREES[:2]:
+        kind = "rubric"  # or a suite
     is_shown = (kind, place) == ("results", "rubric") and command.name not in ("convert", "thresholds", "align")
     other = _ELSEWHERE.get(f"{command.name} {kind}") or (("view", "shows results") if is_shown else None)
-    held = "results" if kind == "results" else "a rubric"
+    held = "results" if kind == "results" else "a rubric" if kind_of(file) == "rubric" else "a suite"
     return (other[0], f"{file} holds {held}; {' '.join(other)}") if other else None
 
 

@@ -119,7 +119,10 @@ def _check_written(name: str) -> None:
 
 def _check_form(context: click.Context) -> None:
     """Refuse the name of a format as that of the file to write."""
-    if (out := context.params["out"]) in written_names():
+    out = context.params["out"]
+    if out in ("json", "yaml", "yml"):
+        raise WrongLineError(f"--out {out} is no file", {"out": ("--out", f"converted.{out}")})
+    if out in written_names():
         raise WrongLineError(f"{out} is a format, which has an option", {"out": (), "form": ("--to", out)})
 
 

@@ -27,11 +27,11 @@ from rich.text import Text
 
 from rubric import Grade, RubricError, Ungraded
 from rubric.commands.file_arguments import check_files, kind_of
-from rubric.commands.wrong_lines import TYPED, in_options, meant, meant_in
+from rubric.commands.wrong_lines import TYPED, in_options, meant
 from rubric.driving import Usage
 from rubric.embed import TOLERANCE, plugins, shown
 from rubric.engine import SPENT
-from rubric.internals.guesses import word_cure
+from rubric.internals.guesses import meant_in, word_cure
 from rubric.quality import UnreviewedWarning
 
 if TYPE_CHECKING:
@@ -283,6 +283,9 @@ class Commands(_OneVoice, click.Group):
                 found, args = self.get_command(ctx, first), ["", *args]
             elif args[0] == ctx.info_name and args[1:]:
                 said, found, args = f"{args[0]} is named twice", self.get_command(ctx, args[1]), args[1:]
+            elif found and not isinstance(found, Commands) and args[1:] and not kind_of(args[1]):
+                is_command = bool(meant_in(word_cure("commands", "", args[1], names)))  # as in `test run suite.yaml`
+                args = [args[0], *args[1 + is_command :]]
             if isinstance(found, Commands) and args[1:]:
                 try:
                     found.resolve_command(click.Context(found, ctx, found.name), args[1:])

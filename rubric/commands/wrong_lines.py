@@ -219,8 +219,6 @@ class _Unknown:
 
     def _as_file(self, place: str, value: str) -> list[Unit]:
         """Return the *value* as the file at a *place*; one that is not there, as what it may be."""
-        if place == "2" and not self.files and Path(value).suffix in (".yaml", ".yml"):
-            place = "1"
         if not Path(value).exists():
             is_more = bool(self.files) and are_enough(self.command, self.files)
             if ("out" in self.name or (is_more and place != "1")) and "--out" in self.own:
@@ -295,7 +293,7 @@ def _files_in(units: Sequence[Unit]) -> list[str] | None:
     """Return the arguments in *units*, those of options at their places; None if one before is missing."""
     files = [*dict(units).get("ARGUMENTS", [words[0] for name, words in units if not name])]
     for name, words in sorted(unit for unit in units if unit[0][:5] == "FILE "):
-        if int(name[5:]) > len(files) + 1:
+        if int(name[5:]) > len(files) + 1 and Path(words[0]).suffix not in (".yaml", ".yml"):  # a suite comes first
             return None
         files.insert(int(name[5:]) - 1, words[0])
     return files
@@ -468,7 +466,7 @@ def columns_of(given: Sequence[str]) -> dict[str, str | Sequence[str] | None]:
 
 # -- arguments as options ----------------------------------------------------------------------------------------
 
-_PYTHON = re.compile(r"; write [\w.]+\(.*")  # a cure that the command line cannot take
+_PYTHON = re.compile(r"; write [\w.]+\(.*?(?=; in a file, run |$)")  # a cure that the command line cannot take
 _PARAMETERS = {"calls": "max_calls", "environ": "names", "format": "source"}
 """Parameters of commands that have another name than those of functions."""
 

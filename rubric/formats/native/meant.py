@@ -8,7 +8,8 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from rubric.errors import DefinitionError
-from rubric.formats.fields import KeyPath, SeveralError, UnknownKeyError, WrongKeyError, problems_of
+from rubric.formats.document import KeyPath
+from rubric.formats.fields import SeveralError, UnknownKeyError, WrongKeyError, problems_of
 from rubric.formats.yaml import on_a_line
 from rubric.internals.conversions import conversions
 from rubric.internals.guesses import key_cure, meant_in, word_cure
@@ -33,6 +34,7 @@ _TREE = {
     "no": "else false if_false if_no",
 }
 _CURE = re.compile(r"; (write|did you mean|allowed|add it|quote|take|give|for a weight)\b.*", re.DOTALL)
+_TOLD = re.compile("[;?] [wW]rite {")
 _OTHER = re.compile("if the colon is in the text, .*", re.DOTALL)
 """The other thing that a text of one word, a colon and more may be."""
 
@@ -48,7 +50,7 @@ def read_or_tell(read: Callable[[Any], T], data: Any, meant: Callable[[Any], Any
         return read(data)
     except (DefinitionError, SeveralError) as problem:
         found = problems_of(problem)
-        is_told = any("; write {" in error.message for _, error in found)  # of something within it
+        is_told = any(_TOLD.search(error.message) for _, error in found)  # of something within it
         are_names = all("; did you mean" in _said(error) for _, error in found)
         line = None if _trying.get() or is_told else meant(data)
         if line is None or (are_names and all(value in data.values() for value in line.values())):
@@ -56,22 +58,25 @@ def read_or_tell(read: Callable[[Any], T], data: Any, meant: Callable[[Any], Any
         raise _with_line(found, line) from None
 
 
-def _with_line(found: list[tuple[KeyPath, DefinitionError]], meant: Any) -> SeveralError:
-    told = [(path, error, _CURE.sub("", _said(error))) for path, error in found]
-    told = [(path, error, said if len(said) < _LONGEST else said.partition("; ")[0]) for path, error, said in told]
+def _with_line(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any]) -> SeveralError:
+    told: list[tuple[KeyPath, DefinitionError]] = []
     other = _OTHER.search(found[0][1].message)
-    lines = [f"; write {on_a_line(meant)}{f', or {other[0]}' if other else ''}", *[""] * len(told)]
-    return SeveralError(
-        [
-            (path, (WrongKeyError if isinstance(error, WrongKeyError) else DefinitionError)("", said + line))
-            for (path, error, said), line in zip(told, lines, strict=False)
-        ]
-    )
+    line = f"write {on_a_line(meant)}{f', or {other[0]}' if other else ''}"
+    for path, error in found:
+        cure = _CURE.search(whole := _said(error))
+        is_name = cure is not None and meant_in(cure[0]) in meant
+        said = whole if is_name else _CURE.sub("", whole)
+        said = said if len(said) < _LONGEST else said.partition("; ")[0]
+        end = "" if told else f" W{line[1:]}" if said[-1] == "?" else f"; {line}"
+        kind = WrongKeyError if isinstance(error, WrongKeyError) else DefinitionError
+        told.append((path, kind("", said + end)))
+    return SeveralError(told)
 
 
 def _said(error: DefinitionError) -> str:
-    is_key = isinstance(error, UnknownKeyError)
-    return f"unknown key{key_cure(error.owner, error.key, error.allowed)}" if is_key else error.message
+    if isinstance(error, UnknownKeyError):
+        return f"unknown key{key_cure(error.owner, error.key, error.allowed)}"
+    return error.message
 
 
 def meant_criterion(data: Any, read: Read, keys: Collection[str], checks: Collection[str]) -> dict[str, Any] | None:
