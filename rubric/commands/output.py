@@ -27,11 +27,11 @@ from rich.text import Text
 
 from rubric import Grade, RubricError, Ungraded
 from rubric.commands.file_arguments import check_files, kind_of
-from rubric.commands.wrong_lines import TYPED, in_options, meant
+from rubric.commands.wrong_lines import TYPED, in_options, meant, meant_in
 from rubric.driving import Usage
 from rubric.embed import TOLERANCE, plugins, shown
 from rubric.engine import SPENT
-from rubric.internals.guesses import meant_in, word_cure
+from rubric.internals.guesses import word_cure
 from rubric.quality import UnreviewedWarning
 
 if TYPE_CHECKING:

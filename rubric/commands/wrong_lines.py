@@ -35,7 +35,7 @@ from rubric.commands.file_arguments import (
 )
 from rubric.embed import Wording, clean, source_of
 from rubric.errors import Problem
-from rubric.internals.guesses import meant_in, word_cure
+from rubric.internals.guesses import word_cure
 
 TYPED = "rubric.typed"
 """Where a context has the words that were typed for its command."""
@@ -411,6 +411,11 @@ def _columns_of(command: click.Command, data: Path, units: list[Unit]) -> list[U
     if found == given:
         return units
     return [*(unit for unit in units if unit[0] != "columns"), *(("columns", ["--column", each]) for each in found)]
+
+
+def meant_in(cure: str) -> str:
+    """Return the word, or the option with its value, that *cure* asks for; '' if it is a sentence."""
+    return cure.removeprefix("; did you mean ").strip("'?") if cure.startswith("; did you mean ") else ""
 
 
 def _options_of(command: click.Command, context: click.Context) -> Mapping[str, click.Option]:

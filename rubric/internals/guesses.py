@@ -342,11 +342,6 @@ def word_cure(part: str, owner: str, word: str, known: Collection[str]) -> str:
     return f"; did you mean {near!r}?" if near else ""
 
 
-def meant_in(cure: str) -> str:
-    """Return the word, or the option with its value, that *cure* asks for; '' if it is a sentence."""
-    return cure.removeprefix("; did you mean ").strip("'?") if cure.startswith("; did you mean ") else ""
-
-
 _FEWEST_PERCENT = 10  # a smaller number may as well be one of a scale from 1 to 5
 
 

@@ -12,7 +12,7 @@ from rubric.formats.document import KeyPath
 from rubric.formats.fields import SeveralError, UnknownKeyError, WrongKeyError, problems_of
 from rubric.formats.yaml import on_a_line
 from rubric.internals.conversions import conversions
-from rubric.internals.guesses import key_cure, meant_in, word_cure
+from rubric.internals.guesses import key_cure, word_cure
 
 T = TypeVar("T")
 Read = Callable[[Any], object]
@@ -64,13 +64,18 @@ def _with_line(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, An
     line = f"write {on_a_line(meant)}{f', or {other[0]}' if other else ''}"
     for path, error in found:
         cure = _CURE.search(whole := _said(error))
-        is_name = cure is not None and meant_in(cure[0]) in meant
+        is_name = cure is not None and _name_in(cure[0]) in meant
         said = whole if is_name else _CURE.sub("", whole)
         said = said if len(said) < _LONGEST else said.partition("; ")[0]
         end = "" if told else f" W{line[1:]}" if said[-1] == "?" else f"; {line}"
         kind = WrongKeyError if isinstance(error, WrongKeyError) else DefinitionError
         told.append((path, kind("", said + end)))
     return SeveralError(told)
+
+
+def _name_in(cure: str) -> str:
+    found = re.match(r"; did you mean '(\w+)'", cure)
+    return found[1] if found else ""
 
 
 def _said(error: DefinitionError) -> str:
@@ -150,7 +155,7 @@ def _alone(key: str, value: Any, keys: Collection[str], checks: Collection[str])
         return {"rubric": {"criteria": value}}
     if value is True and key not in keys and (means := [of for words, of in _TYPES.items() if key in words.split()]):
         return means[0] or {key: value}
-    return {key if key in keys else meant_in(word_cure("keys", "Criterion", key, keys)) or key: value}
+    return {key if key in keys else _name_in(word_cure("keys", "Criterion", key, keys)) or key: value}
 
 
 def _ends(value: Mapping[Any, Any]) -> bool:
