@@ -62,6 +62,26 @@ def first_row(path: Path, kind: str = "") -> Mapping[str, Any]:
     return {}
 
 
+def columns_of(given: Sequence[str]) -> dict[str, str | Sequence[str] | None]:
+    """Return the column of each field, from `FIELD=COLUMN`; `COLUMN=` skips one; `variables` has several."""
+    named: dict[str, str | Sequence[str] | None] = {}
+    kept: list[str] = []
+    for text in given:
+        name, sign, column = text.partition("=")
+        if not name or not sign:
+            raise click.UsageError(
+                f"--column {text}: expected FIELD=COLUMN, as output=answer, or value=verdict of labels"
+            )
+        if name == "variables" and column:
+            kept.append(column)
+            named[name] = kept
+            continue
+        if name in named:
+            raise click.UsageError(f"--column {text}: {name} is given twice; give it once")
+        named[name] = column or None
+    return named
+
+
 def kind_of(file: str = "") -> str:
     """Return what *file* holds: a `rubric`, `results`, or `*` for another thing; '' if there is none."""
     with suppress(RubricError, OSError):

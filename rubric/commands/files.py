@@ -15,9 +15,9 @@ from rubric import DefinitionError, LoadError, Rubric, Suite, dump, dumps, load,
 from rubric import convert as convert_suite
 from rubric import diff as rubric_diff
 from rubric.commands import options, output
-from rubric.commands.file_arguments import WrongLineError, holds_results
+from rubric.commands.file_arguments import WrongLineError, columns_of, holds_results
+from rubric.commands.messages import in_options
 from rubric.commands.trust import from_extra
-from rubric.commands.wrong_lines import columns_of, in_options
 from rubric.embed import NOTHING, counted, fields, shorten
 from rubric.errors import Problem
 from rubric.formats import Converted

@@ -23,11 +23,11 @@ from rubric import Candidate, LoadError, Suite, UngradedError, load, load_suite
 from rubric import grade as grade_candidate
 from rubric import plan as plan_calls
 from rubric.commands import options
-from rubric.commands.file_arguments import MISSING, TRIAL, WrongLineError
+from rubric.commands.file_arguments import MISSING, TRIAL, WrongLineError, columns_of
+from rubric.commands.messages import was_given
 from rubric.commands.options import refuse_given
 from rubric.commands.output import Command, print_json, print_line, print_markdown, print_result, tell_rate
 from rubric.commands.running import SUITES_ONLY, RunOptions, pick_cases
-from rubric.commands.wrong_lines import columns_of, was_given
 from rubric.embed import JudgeLike, Wording, cell, clean, counted, one_candidate
 from rubric.engine.sources import holds_many
 from rubric.formats.agentv.targets import lacking_variables

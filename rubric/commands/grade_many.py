@@ -22,12 +22,12 @@ from rubric import Candidate, DefinitionError, Grade, Grades, Limits, Rubric, St
 from rubric import grade_many as grade_candidates
 from rubric import plan as plan_calls
 from rubric.commands import options, output
-from rubric.commands.file_arguments import MISSING, SUCH_AS, TEXTS, WrongLineError
+from rubric.commands.file_arguments import MISSING, SUCH_AS, TEXTS, WrongLineError, columns_of
 from rubric.commands.kept_runs import Keeper, candidate_digest, last_runs
+from rubric.commands.messages import in_options
 from rubric.commands.options import refuse_given
 from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result, tell_rate
 from rubric.commands.running import FIRST, NO_GRADE, describe_plan, print_groups
-from rubric.commands.wrong_lines import columns_of, in_options
 from rubric.embed import CONCURRENCY, JudgeLike, RowBuilder, counted, shorten, source_of
 from rubric.engine import SPENT, Shard, merge_results
 from rubric.results import Counts, Summary

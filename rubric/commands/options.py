@@ -13,8 +13,8 @@ from click.shell_completion import CompletionItem
 
 from rubric import Budget, DefinitionError, Judge
 from rubric.commands.file_arguments import WrongLineError
+from rubric.commands.messages import was_given
 from rubric.commands.output import Refusal, print_line
-from rubric.commands.wrong_lines import was_given
 from rubric.embed import CONCURRENCY, JudgeLike, fields, judge_or_default
 from rubric.engine import Plan
 from rubric.formats.registry import find_format, format_names

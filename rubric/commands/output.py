@@ -27,7 +27,8 @@ from rich.text import Text
 
 from rubric import Grade, RubricError, Ungraded
 from rubric.commands.file_arguments import check_files, kind_of
-from rubric.commands.wrong_lines import TYPED, in_options, meant, meant_in
+from rubric.commands.messages import in_options
+from rubric.commands.wrong_lines import TYPED, meant, meant_in
 from rubric.driving import Usage
 from rubric.embed import TOLERANCE, plugins, shown
 from rubric.engine import SPENT

@@ -11,9 +11,10 @@ import click
 
 from rubric import DefinitionError, load, prefer_many
 from rubric.commands import options
+from rubric.commands.file_arguments import columns_of
+from rubric.commands.messages import in_options
 from rubric.commands.output import Command, Refusal, print_line, print_result
 from rubric.commands.running import FIRST, describe_plan
-from rubric.commands.wrong_lines import columns_of, in_options
 from rubric.embed import counted, replacing
 from rubric.trust.pairwise.preference import pairs_of, plan_pairs
 

@@ -15,11 +15,12 @@ from rubric import Case, DefinitionError, Grade, Grades, LoadError, Ungraded, in
 from rubric import check as run_tests
 from rubric import lint as lint_file
 from rubric.commands import options, output
-from rubric.commands.file_arguments import first_row
+from rubric.commands.file_arguments import columns_of, first_row
 from rubric.commands.files import rubric_files
+from rubric.commands.messages import in_options
 from rubric.commands.output import Command, Refusal
 from rubric.commands.trust import from_extra, keep
-from rubric.commands.wrong_lines import columns_of, in_options, meant
+from rubric.commands.wrong_lines import meant
 from rubric.embed import cell, source_of
 from rubric.formats.projects import is_rubric
 from rubric.quality import Influences, Remarks

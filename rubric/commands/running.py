@@ -19,9 +19,9 @@ from attrs import evolve, frozen
 from rubric import Candidate, Case, DefinitionError, Grade, Grades, Suite, Ungraded
 from rubric.commands import output
 from rubric.commands.kept_runs import Keeper, last_runs
+from rubric.commands.messages import was_given
 from rubric.commands.options import RUNNING, TO_RUN, budget_of, names_in, refuse_folder, refuse_given
 from rubric.commands.output import Refusal
-from rubric.commands.wrong_lines import was_given
 from rubric.driving import Failure
 from rubric.embed import clean, counted, shorten
 from rubric.engine import SPENT, Plan

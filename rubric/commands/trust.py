@@ -14,12 +14,11 @@ from typing import Any
 import click
 
 from rubric import Grades, LoadError, Rubric, dump, load
-from rubric.commands.file_arguments import WrongLineError, holds_results
+from rubric.commands.file_arguments import WrongLineError, columns_of, holds_results
 from rubric.commands.kept_runs import last_runs
 from rubric.commands.options import BY, FORMAT, JUDGE, LABEL_COLUMN, PATH, RISK, refuse_folder, refuse_given
 from rubric.commands.output import Command, Refusal, print_json, print_line, print_result
 from rubric.commands.view import check_rubrics, results_of
-from rubric.commands.wrong_lines import columns_of
 from rubric.suites import Report
 
 FINE, WORSE = 0, 1

@@ -23,6 +23,7 @@ from rubric.commands.file_arguments import (
     TRIAL,
     Change,
     are_enough,
+    columns_of,
     fill_places,
     find_command,
     find_near,
@@ -33,8 +34,8 @@ from rubric.commands.file_arguments import (
     put_in_order,
     take_files,
 )
-from rubric.embed import Wording, clean, source_of
-from rubric.errors import Problem
+from rubric.commands.messages import in_options
+from rubric.embed import clean, source_of
 from rubric.internals.guesses import word_cure
 
 TYPED = "rubric.typed"
@@ -447,64 +448,3 @@ def _option_cure(context: click.Context, command: click.Command, name: str) -> s
     ones = [(each, root.get_command(context, each)) for each in every if isinstance(root, click.Group)]
     having = [each for each, one in ones if one is not None and name in _options_of(one, context)]
     return f"{_ELSEWHERE}{', '.join(having[:3])}{' and others' * (len(having) > 3)}" if having else ""  # noqa: PLR2004
-
-
-def columns_of(given: Sequence[str]) -> dict[str, str | Sequence[str] | None]:
-    """Return the column of each field, from `FIELD=COLUMN`; `COLUMN=` skips one; `variables` has several."""
-    named: dict[str, str | Sequence[str] | None] = {}
-    kept: list[str] = []
-    for text in given:
-        name, sign, column = text.partition("=")
-        if not name or not sign:
-            raise click.UsageError(
-                f"--column {text}: expected FIELD=COLUMN, as output=answer, or value=verdict of labels"
-            )
-        if name == "variables" and column:
-            kept.append(column)
-            named[name] = kept
-            continue
-        if name in named:
-            raise click.UsageError(f"--column {text}: {name} is given twice; give it once")
-        named[name] = column or None
-    return named
-
-
-# -- arguments as options ----------------------------------------------------------------------------------------
-
-_PYTHON = re.compile(r"; write [\w.]+\(.*?(?=; in a file, run |$)")  # a cure that the command line cannot take
-_PARAMETERS = {"calls": "max_calls", "environ": "names", "format": "source"}
-"""Parameters of commands that have another name than those of functions."""
-
-
-def in_options(
-    said: RubricError | Problem, command: click.Command | None = None, cure: dict[str, list[str]] | None = None
-) -> str:
-    """Return *said* with options of *command*, else the one that runs, as arguments; note the first in *cure*."""
-    command = command or click.get_current_context().command
-    options = {option.name: option for option in command.params if isinstance(option, click.Option)}
-
-    def word(argument: str, value: Any) -> str:
-        option = options.get(name := _PARAMETERS.get(argument, argument))
-        if option is None or value is ...:
-            return ""
-        if value is None:
-            return f"{option.opts[0]} {option.metavar or ''}".rstrip()
-        pairs = value.items() if isinstance(value, Mapping) else [(value, ...)]
-        given = [(key, each) for key, of in pairs for each in (of if isinstance(of, list | tuple) else [of])]
-        words = [w for key, of in given for w in (option.opts[0], str(key) if of is ... else f"{key}={of or ''}")]
-        if cure is not None and (not cure or name == "judge"):  # the last one needs no key
-            cure[name] = words
-        return shlex.join(words)
-
-    if isinstance(said, DefinitionError):
-        name, _, part = said.field.partition(".")
-        if name in options and was_given(name):
-            text = _PYTHON.sub("", Wording(said.message).render(word))
-            return f"{options[name].opts[0]} {part}".rstrip() + f": {text}"
-    return _PYTHON.sub("", said.text.render(word))
-
-
-def was_given(name: str) -> bool:
-    """True if the command line gives the option *name*."""
-    context = click.get_current_context(silent=True)
-    return context is not None and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
