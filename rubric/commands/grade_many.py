@@ -225,7 +225,7 @@ class Inputs:
                     first.append(source.at(index, item).candidate)
                 except DefinitionError as error:
                     wrong.append(error)
-        if ids and not any(each.key for each in first):
+        if ids and first and not any(each.key for each in first):
             print_line(f"results have no keys; those in a column are named, as --column key={ids[0]}", problem=True)
         if wrong:
             told = f"{len(wrong)} of the first {len(first) + len(wrong)} are no candidates: {in_options(wrong[0])}"

@@ -97,7 +97,8 @@ class RunOptions:
         try:
             earlier = Report.load(self.baseline)
         except OSError as problem:
-            raise Refusal(f"{self.baseline}: this baseline cannot be read: {problem.strerror}") from problem
+            cure = f"; a first run writes it, with --out {self.baseline}" * isinstance(problem, FileNotFoundError)
+            raise Refusal(f"{self.baseline}: this baseline cannot be read: {problem.strerror}{cure}") from problem
         if not self.patterns:
             return earlier
         kept = tuple(row for row in earlier if fits(self.patterns, row.id.rpartition(": ")[2], row.tags))

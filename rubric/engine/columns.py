@@ -250,7 +250,8 @@ class PairColumns(Columns):
         if not (lacking := [side for side in sides if side not in names]):
             return
         texts = self._texts(rows, mostly=False)  # "Done." is a reply, too, and the names say which two are meant
-        free = [name for name in texts if not any(map(self.means, [name, *_words_of(name)]))]
+        shared = {name: {word for word in (name, *_words_of(name)) if self.means(word)} for name in texts}
+        free = [name for name in texts if all(sum(w in each for each in shared.values()) > 1 for w in shared[name])]
         given = product(*([side] if side in names else free for side in sides))
         words = {way: [*map(_words_of, way)] for way in (given if len(lacking) == 1 else combinations(free, 2))}
         alike = {way: len(one & other) or (one | other in _OPPOSITES) for way, (one, other) in words.items()}

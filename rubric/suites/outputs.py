@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from rubric.suites.suite import Suite
 
 _IDS = ("id", "case", "case_id", "test_id", "testId", "eval_id", "evalId")
-_OUTPUTS = ("output", "response", "answer", "candidate_answer", "candidateAnswer", "completion", "generation", "text")
+_OUTPUTS = (
+    "output", "response", "answer", "actual_output", "candidate_answer", "candidateAnswer", "completion", "generation",
+    "text",
+)  # fmt: skip
 _BESIDE = ("input", "reference", "context", "file_changes")
 _COLUMNS = source_of([]).columns
 _MOST_LISTED = 20

@@ -35,7 +35,9 @@ def refusal_of(document: str) -> str:
         ("{text: a, penalty: 2}", "{text: a, polarity: penalty, weight: 2}"),
         ("{text: a, weight: -2}", "{text: a, polarity: penalty, weight: 2}"),
         ("{text: a, required: yes, tags: tone}", "{text: a, required: true, tags: [tone]}"),
-        ("{text: a, if: refund}", "{text: a, when: {contains: refund}}"),
+        ("{text: a, answer: {type: integer, minimum: 1, maximum: 5}}", "{text: a, levels: 1..5}"),
+        ("{check: {pattern: '[0-9]'}}", '{check: {matches: "[0-9]"}}'),
+        ("{check: {maxLength: 200}}", '{check: {matches: "(?s)^.{0,200}$"}}'),
         ("{text: a, levels: 1..5, min_score: 4}", "{text: a, levels: 1..5, min_score: 0.75}"),
         ("{text: a, contains: [b, c]}", "{text: a, check: {contains_all: [b, c]}}"),
         ("{check: contains, value: refund}", "{check: {contains: refund}}"),
@@ -71,7 +73,8 @@ def test_the_branches_of_a_tree_are_told_by_their_keys(typed: str, meant: str) -
     [
         "{text: a, weight: high}",  # how much is not known
         "{text: a, polarity: negative}",  # a guard, or a penalty
-        "{text: a, if: the input has a refund}",
+        "{text: a, if: asked}",  # a word of the candidate, or another criterion
+        "{text: a, type: likert}",
         "{text: a, scores: [0, 1]}",
         "{text: a, choices: [cold, warm], scores: [0]}",
         "{id: a}",

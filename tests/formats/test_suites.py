@@ -183,7 +183,7 @@ judge: {model: x, params: {api_base: http://stranger}}
 cases:
   - {id: a, input: 5, rubric: {ref: polite}}
   - {id: b, rubric: {criteria: [{text: a, weigth: 1}]}, judge: {jury: {judge: x, size: 0}}}
-  - {id: a, rubric: a}
+  - {id: a, rubric: a b}
 """
     assert [problem.partition(": ")[2] for problem in problems(text)] == [
         "judgee: unknown key; did you mean 'judge'?",
@@ -239,6 +239,22 @@ cases:
 def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
     """It names a model and how it is asked, and never an address, a key or a header."""
     assert any(problem in told for told in problems(f"suite: x\njudge: {judge}\ncases: [{{rubric: a}}]"))
+
+
+@each_row(
+    ("document", "said"),
+    [
+        ("rubrics: {tone: [Is kind]}\ncases: [{rubric: tome}]", "rubric: {ref: \"tone\"}, or, to ask by this text, rubric: [\"tome\"]"),
+        ("rubric: a b\ncases: [{output: a, threshold: 0.5}]", "write rubric: {threshold: 0.9, criteria: [Is polite]}"),
+        ("rubric: a b\njudge: {model: offline, votes: 3}\ncases: [{output: a}]", "{jury: {judge: openai/gpt-5, size: 3}}"),
+        ("rubric: a b\njudge: {provider: o, model: m}\ncases: [{output: a}]", "write model: openai/gpt-5"),
+        ("rubric: a b\ntarget: m\ncases: [{output: a}]", "such as rubric grade suite.yaml --target openai/gpt-5"),
+        ("rubric: a b\ncases: answers.csv", "such as rubric grade-many rubric.yaml rows.jsonl"),
+    ],
+)  # fmt: skip
+def test_what_belongs_elsewhere_in_a_suite_is_told_its_place(document: str, said: str) -> None:
+    """A word beside named rubrics is no text to ask by: it is a name that is not there."""
+    assert any(said in told for told in problems(f"suite: x\n{document}"))
 
 
 @each_row(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rubric import Candidate, Case, DefinitionError, Judge, Suite, ToolCall, loads_suite
+from rubric import Candidate, Case, DefinitionError, Judge, Rubric, Suite, ToolCall, loads_suite
 from rubric.testing import ScriptedModel
 from tests.command_line import run
 from tests.rows import each_row
@@ -164,3 +164,11 @@ def test_needs_are_fields_of_a_candidate() -> None:
     """Another name is refused."""
     with pytest.raises(DefinitionError, match="needs"):
         Case("a", "Is right", needs=["refrence"])
+
+
+def test_an_output_may_have_the_name_that_deepeval_gives_it(tmp_path: Path) -> None:
+    """A row of test cases of deepeval is one, as it is."""
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"id": "a", "actual_output": "Hello"}\n', encoding="utf-8")
+    suite = Suite("s", [Case("a", Rubric.of("Is polite"), input="Hi")])
+    assert suite.answered(rows).cases[0].output == "Hello"

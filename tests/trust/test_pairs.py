@@ -79,6 +79,7 @@ def refusal_of(rows: Any, columns: Any = None) -> str:
         ("replyOld replyNew", {}, {"a": "replyOld", "b": "replyNew"}),
         ("customer_mail customer_reply_x customer_reply_y", {}, {"a": "customer_reply_x", "b": "customer_reply_y"}),
         ("old new topic", {}, {"a": "old", "b": "new"}),
+        ("question prompt_v1 prompt_v2", {}, {"a": "prompt_v1", "b": "prompt_v2", "input": "question"}),
         ("prompt chosen rejected", {}, {"a": "chosen", "b": "rejected", "input": "prompt"}),
         ("question_text answer_text reply_text", {}, {"a": "answer_text", "b": "reply_text"}),
         ("question a_reply b_reply", {}, {"a": "a_reply", "b": "b_reply", "input": "question"}),

@@ -19,7 +19,7 @@ Read = Callable[[Any], object]
 
 _TYPES: dict[str, dict[str, Any]] = {
     "boolean bool binary yes_no yesno pass_fail passfail llm-rubric": {},
-    "scale levels likert rating range integer choice choices categorical enum": {},  # another key has it
+    "scale levels likert rating range integer choice choices categorical enum": {"scale": True},
     "score float continuous unit numeric percentage": {"answer": "unit"},
     "guard negative forbid forbidden must_not negated": {"polarity": "guard"},
     "penalty deduction minus": {"polarity": "penalty"},
@@ -109,6 +109,8 @@ def meant_criterion(data: Any, read: Read, keys: Collection[str], checks: Collec
         found = {"id": name, "text": value} if isinstance(value, str) else {"text": name, "weight": value}
     if {"levels", "choices"} & found.keys() and "answer" not in rest:
         found.pop("answer", None)
+    elif found.pop("scale", None):  # whose ends are not said
+        return None
     mended = dict[str, Any]()
     for key in sorted(found, key=lambda each: ["id", "text", each].index(each)):
         beside: dict[str, Any] = {} if key in ("text", "check", "rubric") else {"text": "x"}
@@ -145,8 +147,14 @@ def _together(rest: dict[str, Any], keys: Collection[str], checks: Collection[st
 
 def _alone(key: str, value: Any, keys: Collection[str], checks: Collection[str]) -> dict[str, Any]:
     """Return the field, or the fields, that a *key* with its *value* stands for."""
-    if (check := _CHECKS.get(key, key)) in checks and key not in keys:
-        return {"check": {"contains_all" if check == "contains" and isinstance(value, list) else check: value}}
+    if key not in keys and (check := _check(key, value, checks)):
+        return {"check": check}
+    if key == "check" and isinstance(value, dict) and len(value) == 1:
+        return {"check": _check(*next(iter(value.items())), checks) or value}
+    if key == "answer" and isinstance(value, dict) and _ends(value):
+        return {
+            "levels": {"min": value.get("min", value.get("minimum")), "max": value.get("max", value.get("maximum"))}
+        }
     if key in ("anchors", "examples") and isinstance(value, dict) and all(type(each) is int for each in value):
         return {"levels": value}
     if key == "weight" and isinstance(value, int | float) and value < 0:
@@ -158,9 +166,22 @@ def _alone(key: str, value: Any, keys: Collection[str], checks: Collection[str])
     return {key if key in keys else _name_in(word_cure("keys", "Criterion", key, keys)) or key: value}
 
 
+def _check(name: str, value: Any, checks: Collection[str]) -> dict[str, Any]:
+    """Return the check that is meant by a *name* and its *value*; {} if none is."""
+    if re.fullmatch("max_?(length|chars|characters)", name, re.IGNORECASE) and type(value) is int:
+        return {"matches": f"(?s)^.{{0,{value}}}$"}
+    if name == "contains" and isinstance(value, list):
+        return {"contains_all": value}
+    return {_CHECKS.get(name, name): value} if _CHECKS.get(name, name) in checks else {}
+
+
 def _ends(value: Mapping[Any, Any]) -> bool:
     """True if *value* has a whole number as the lowest and one as the highest."""
-    return all(any(type(value.get(word)) is int for word in words.split()) for words in (_LOW, _HIGH))
+    return all([type(value[word]) for word in _in(words, value)] == [int] for words in (_LOW, _HIGH))
+
+
+def _in(words: str, value: Mapping[Any, Any]) -> list[str]:
+    return [word for word in words.split() if word in value]
 
 
 def _values(key: str, value: Any, beside: Mapping[str, Any]) -> Iterator[Any]:
@@ -174,8 +195,6 @@ def _values(key: str, value: Any, beside: Mapping[str, Any]) -> Iterator[Any]:
         yield from ({"answer": "yes_no", **each}[key] for each in means if key == "answer" or key in each)
     elif key == "required" and value in ("yes", "no"):
         yield value == "yes"
-    elif key == "when" and isinstance(value, str) and " " not in value:
-        yield {"contains": value}
     elif key == "min_score" and (ends := re.fullmatch(r"(\d+)\.\.(\d+)", str(beside.get("levels")))):
         yield round((value - int(ends[1])) / (int(ends[2]) - int(ends[1])), 4) if isinstance(value, int) else None
     if key != "levels":

@@ -18,7 +18,7 @@ from rubric.formats.native.rubric import loading_of, read_images, read_rubric, r
 from rubric.formats.native.runs import read_call, read_message, read_metrics, read_run
 from rubric.formats.native.sharing import fill_slots, share, spread, with_variables
 from rubric.formats.notes import Loading, Notes
-from rubric.internals.fields import names_a_file, suggest
+from rubric.internals.fields import names_a_file, nearest, suggest
 from rubric.suites.cases import Case, Turn
 from rubric.suites.suite import Suite
 from rubric.values.places import Place
@@ -83,11 +83,12 @@ def _read_written_out(data: Any) -> Suite:
     with gathering.at("rubrics"):
         every = fields.as_dict(named, "a mapping from names to rubrics")
         named = {name: _readable(gathering, rubric, "rubrics", name) for name, rubric in every.items()}
+    named = named if isinstance(named, dict) else {}
     with gathering.at("rubric"):
         _refuse_name(default, named)
     if default is not None and not _is_reference(default):
         default = _readable(gathering, default, "rubric")
-    if isinstance(given.get("cases"), list) and isinstance(named, dict):
+    if isinstance(given.get("cases"), list):
         cases = given["cases"] = [*given["cases"]]
         first: dict[str, int] = {}
         for index, case in enumerate(cases):
@@ -161,6 +162,10 @@ def _is_path(text: str) -> bool:
     return is_reference(text) or names_a_file(text)
 
 
+def _is_word(text: str) -> bool:
+    return len(text.split()) == 1
+
+
 def _is_reference(rubric: Any) -> bool:
     return isinstance(rubric, dict) and [*rubric] == ["ref"]
 
@@ -185,11 +190,15 @@ def _rubric_of(case: dict[str, Any], named: dict[Any, Any], default: Any) -> Any
 
 
 def _refuse_name(rubric: Any, named: Any) -> None:
-    """Refuse a text that is the name of a shared rubric: the judge would be asked the name alone."""
-    if isinstance(rubric, str) and isinstance(named, dict) and rubric in named:
-        said = json.dumps(rubric, ensure_ascii=False)
-        cures = f"write rubric: {{ref: {said}}}, or, to ask by this text, rubric: [{said}]"
-        raise DefinitionError("", f"{rubric!r} is a rubric under `rubrics`; {cures}")
+    """Refuse a text that is the name of a shared rubric, or one word beside them: the judge would be asked the name."""
+    if not isinstance(rubric, str) or not named:
+        return
+    if rubric in named or (_is_word(rubric) and not _is_path(rubric)):
+        name = rubric if rubric in named else [*nearest(rubric, [*map(str, named)]), *map(str, named)][0]
+        refers, asks = (json.dumps(each, ensure_ascii=False) for each in (name, rubric))
+        said = "a rubric" if rubric in named else "no rubric"
+        cures = f"write rubric: {{ref: {refers}}}, or, to ask by this text, rubric: [{asks}]"
+        raise DefinitionError("", f"{rubric!r} is {said} under `rubrics`; {cures}")
 
 
 def _read_any_rubric(data: Any) -> Rubric:
@@ -252,7 +261,8 @@ def _write_case(case: Case) -> Any:
         raise DumpError(message)
     case = evolve(case, place=None, columns=(), providers=(), unasked="")
     data = fields.fields_of(case, first=("id", "input", "output"), last=("rubric",))
-    if case.rubric == Rubric.of(case.rubric.text or "x") and not _is_path(case.rubric.text):
+    text = case.rubric.text
+    if case.rubric == Rubric.of(text or "x") and not _is_path(text) and not _is_word(text):
         data["rubric"] = case.rubric.text
     return data
 
