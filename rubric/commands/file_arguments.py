@@ -136,7 +136,8 @@ def fill_places(command: click.Command, files: Sequence[str]) -> list[str]:
     rest, named, places = [*files], list[str](), _places(command)
     for name, held in zip((each.name for each in arguments_of(command)), places, strict=False):
         fits = [file for file in rest if kind_of(file) in (held, "") or (held == "*" and kind_of(file) not in places)]
-        named += [rest.pop(rest.index(fits[0]))] if fits else _EXAMPLES[name or ""].split()
+        example = _EXAMPLES[name or ""].split()[: 1 + (command.name == "grade")]
+        named += [rest.pop(rest.index(fits[0]))] if fits else example
     return [*files] if rest else named
 
 

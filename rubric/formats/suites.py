@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -94,7 +95,7 @@ _TABLES = (".csv", ".jsonl", ".ndjson")
 
 def _ungradable_table(file: Path, what: str) -> str:
     """Return the reason why a table that no suite is made of is refused, with the call that grades its rows."""
-    cure = f"such as rubric grade-many rubric.yaml {file.name}"
+    cure = f"such as rubric grade-many rubric.yaml {shlex.quote(str(file))}"
     return f"this table holds {what}, and is not a suite; each row is graded by another command, {cure}"
 
 

@@ -156,7 +156,8 @@ class Thresholds(Presented, Listed[Point]):
             raise DefinitionError("aim", Wording(f"{aim!r} takes {what}, such as ", at=5 if aim == "cost" else 0.95))
         else:
             fields.check_number("at", at, 0, 1 if aim != "cost" else 1e9, above=aim == "cost")
-        return evolve(self._sample.choice(aim, at or 0.0), notes=self.notes)
+        chosen = self._sample.choice(aim, at or 0.0)
+        return evolve(chosen, notes=(*self.notes, *chosen.notes))
 
     def remarks(self) -> list[str]:
         """What to know before one is chosen."""
@@ -316,11 +317,14 @@ class _Sample:
         both = (widen(one, other.interval) for one, other in zip(honest, flattering, strict=True))
         statistics = (*both, Statistic("pass rate", float(rates[chosen])))
         old = self.rubric.threshold or 0.0
-        as_it_is = float((self.passing(np.array([old]), self.reach)[0] == self.people).mean())
+        now = self.passing(np.array([old]), self.reach)[0]
+        as_it_is = float((now == self.people).mean())
         cut, borderline = float(cuts[chosen]), self.rubric.borderline
         rubric = evolve(self.rubric, threshold=cut, borderline=None if borderline is None else min(borderline, cut))
         apparent, of = float(right[chosen].mean()), f"{aim} at {at:g}" if at else aim
-        return ChosenThreshold(cut, of, statistics, apparent, (old, as_it_is), self.n, rubric)
+        why = f"each labelled candidate has the verdict that it has at {old:g}; only the way of estimating differs"
+        same = (why,) * bool((now == passing[chosen]).all())
+        return ChosenThreshold(cut, of, statistics, apparent, (old, as_it_is), self.n, rubric, same)
 
 
 def _between(low: float, high: float) -> float:

@@ -259,6 +259,7 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
     [
         ("agree kept.db labels.csv", "kept.db is a store of replies; to grade by them again asks nothing, such as grade-many"),
         ("agree rows.jsonl labels.csv", "rows.jsonl holds no results; rows are graded first, such as rubric grade-many rubric"),
+        ("validate --strict", "such as rubric validate rubric.yaml; see"),
         ("estimate labels.csv", "such as rubric estimate results.jsonl labels.csv"),
         ("convert results.jsonl", "a table is made of them in Python"),
         ("export results.jsonl --format csv", "a table is made in Python, such as grades.to_csv"),
@@ -314,6 +315,7 @@ def test_an_example_is_printed_where_a_name_is_missing(typed: str, said: str) ->
             "did you mean '--judge'? Invalid value for '--repeat': 'x' is",
         ),
         ("grade polite.yaml reply.txt --judge-model offline --help", "did you mean '--judge'?; see"),
+        ("merge resultz.jsonl gone.jsonl", "did you mean 'results.jsonl'? gone.jsonl: there is no such file; see"),
         ("merge results.jsonl gone.jsonl --out all.jsonl", "gone.jsonl: there is no such file; see"),
         (
             "grade polite.yaml reply.txt --reference 'So kind' --input 'How kind'",

@@ -166,3 +166,15 @@ def test_curves_are_plotted_beside_the_grades() -> None:
     found = thresholds(given_, labels)
     assert isinstance(found, Thresholds)
     assert len(given_.plot(found).to_dict()["vconcat"]) == 3
+
+
+def test_a_threshold_that_changes_no_verdict_is_remarked_on() -> None:
+    """Between the scores that there are, one cut is as good as another: only the estimates differ."""
+    said = {k: {"good": score} for k, score in enumerate([0.0, 0.5, 1.0] * 10)}
+    labels = Labels({k: one["good"] == 1.0 for k, one in said.items()})
+    best = thresholds(grades(SCORED, said), labels).best()
+    assert best.now[0] == 0.7 != best.threshold
+    assert "Each labelled candidate has the verdict that it has at 0.7; only the way of estimating differs." in (
+        best.remarks()
+    )
+    assert not any("has at 0.7" in said for said in thresholds(*sample(200)).best().remarks())
