@@ -323,7 +323,7 @@ class _Sample:
         rubric = evolve(self.rubric, threshold=cut, borderline=None if borderline is None else min(borderline, cut))
         apparent, of = float(right[chosen].mean()), f"{aim} at {at:g}" if at else aim
         why = f"each labelled candidate has the verdict that it has at {old:g}; only the way of estimating differs"
-        same = (why,) * bool((now == passing[chosen]).all())
+        same = (why,) * (cut != old and bool((now == passing[chosen]).all()))
         return ChosenThreshold(cut, of, statistics, apparent, (old, as_it_is), self.n, rubric, same)
 
 
