@@ -213,7 +213,7 @@ def find_near(command: click.Command, files: Sequence[str]) -> dict[str, list[st
             continue
         first, _, second = file.partition("..")
         if kind_of(first) and kind_of(second):
-            found[file] = [first, second]
+            found[file] = [second, first] if command.name == "compare" else [first, second]  # the new run comes first
             continue
         if kind_of(file.partition("@")[0]):  # which is told elsewhere
             continue

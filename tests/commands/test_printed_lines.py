@@ -157,6 +157,8 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("diff --new polite.yaml --old other.yaml", "diff other.yaml polite.yaml"),
         ("test run suite.yaml --judge offline", "grade suite.yaml --judge offline"),
         ("estimate suite.yaml --judge offline", "plan suite.yaml --judge offline"),
+        ("compare before.jsonl..results.jsonl", "compare results.jsonl before.jsonl"),
+        ("export polite.yaml --to-json mine2.json", "convert polite.yaml --out mine2.json"),
         ("convert polite.yaml -o json", "convert polite.yaml --out converted.json"),
         ("generate --input 'How kind?' -m openai/gpt-5 --plan", "generate --task 'How kind?' --judge openai/gpt-5 --plan"),
         ("explain --rubric polite.yaml --as-json", "explain polite.yaml --format json"),

@@ -37,6 +37,15 @@ def refusal_of(document: str) -> str:
         ("{text: a, required: yes, tags: tone}", "{text: a, required: true, tags: [tone]}"),
         ("{text: a, answer: {type: integer, minimum: 1, maximum: 5}}", "{text: a, levels: 1..5}"),
         ("{check: {pattern: '[0-9]'}}", '{check: {matches: "[0-9]"}}'),
+        ("{check: {type: contains, value: refund}}", "{check: {contains: refund}}"),
+        (
+            "{text: a, levels: [{score: 0, description: none}, {score: 2, description: all}]}",
+            "{text: a, levels: {0: none, 2: all}}",
+        ),
+        (
+            "{text: a, levels: [{score: 0.5, text: half}, {score: 1, text: all}]}",
+            "{text: a, choices: {half: 0.5, all: 1}}",
+        ),
         ("{check: {maxLength: 200}}", '{check: {matches: "(?s)^.{0,200}$"}}'),
         ("{text: a, levels: 1..5, min_score: 4}", "{text: a, levels: 1..5, min_score: 0.75}"),
         ("{text: a, contains: [b, c]}", "{text: a, check: {contains_all: [b, c]}}"),

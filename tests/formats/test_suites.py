@@ -263,6 +263,7 @@ def test_what_belongs_elsewhere_in_a_suite_is_told_its_place(document: str, said
         ("{panel: [offline, o], aggregate: median}", "{'panel': {'judges': ['offline', 'o'], 'aggregate': 'median'}}"),
         ("{panel: offline}", "{'panel': {'judges': ['offline']}}"),
         ("{judges: [offline, o]}", "{'panel': {'judges': ['offline', 'o']}}"),
+        ("{models: [offline, o], vote: mean}", "{'panel': {'judges': ['offline', 'o'], 'aggregate': 'mean'}}"),
         ("{jury: {model: o, seed: 1}, size: 3}", "{'jury': {'judge': {'model': 'o', 'seed': 1}, 'size': 3}}"),
         ("{jury: {judge: offline}, size: 3}", "{'jury': {'judge': 'offline', 'size': 3}}"),
         ("{cascade: [offline, o]}", "{'cascade': {'first': 'offline', 'then': 'o', 'when': 'borderline'}}"),

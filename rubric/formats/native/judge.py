@@ -30,8 +30,9 @@ def read_any_judge(data: Any) -> AnyJudge | None:
         case dict() if data.keys() & _KINDS:
             found = " and ".join(sorted(data.keys() & _KINDS))
             raise DefinitionError("", f"expected a judge, a jury, a panel or a cascade, got {found}; keep one of them")
-        case {"judges": _}:
-            raise DefinitionError("", f"several judges are a panel; write {{'panel': {data}}}")
+        case {"judges": [*_]} | {"models": [*_]} | {"members": [*_]}:
+            panel = {_PANEL.get(key, key): value for key, value in data.items()}
+            raise DefinitionError("", f"several judges are a panel; write {{'panel': {panel}}}")
         case {"params": _}:
             message = "a file sets no parameters of the vendor's; give them in code: Judge(params=...)"
             raise fields.SeveralError([(("params",), fields.WrongKeyError("", message))])
@@ -92,6 +93,14 @@ _FIRST: dict[str, tuple[str, type]] = {
     "cascade": ("first", Cascade),
 }
 """The field that a judge alone is given for, and the class."""
+
+_PANEL = {
+    "models": "judges",
+    "members": "judges",
+    "vote": "aggregate",
+    "voting": "aggregate",
+    "aggregation": "aggregate",
+}
 
 _KINDS: dict[Any, Callable[[Any], AnyJudge]] = {
     "jury": fields.reader_of(Jury, judge=read_any_judge),

@@ -19,7 +19,7 @@ Read = Callable[[Any], object]
 
 _TYPES: dict[str, dict[str, Any]] = {
     "boolean bool binary yes_no yesno pass_fail passfail llm-rubric": {},
-    "scale levels likert rating range integer choice choices categorical enum": {"scale": True},
+    "scale ordinal levels likert rating range integer choice choices categorical enum": {"scale": True},
     "score float continuous unit numeric percentage": {"answer": "unit"},
     "guard negative forbid forbidden must_not negated": {"polarity": "guard"},
     "penalty deduction minus": {"polarity": "penalty"},
@@ -34,11 +34,18 @@ _TREE = {
     "no": "else false if_false if_no",
 }
 _CURE = re.compile(r"; (write|did you mean|allowed|add it|quote|take|give|for a weight)\b.*", re.DOTALL)
-_TOLD = re.compile("[;?] [wW]rite {")
 _OTHER = re.compile("if the colon is in the text, .*", re.DOTALL)
 """The other thing that a text of one word, a colon and more may be."""
 
 _LONGEST = 120  # of what is said before the line
+
+
+class _MeantError(DefinitionError):
+    """A problem that is told with the line that was meant, or beside it."""
+
+
+class _MeantKeyError(WrongKeyError):
+    """Such a problem of a key."""
 
 
 _trying: ContextVar[bool] = ContextVar("_trying", default=False)
@@ -50,7 +57,7 @@ def read_or_tell(read: Callable[[Any], T], data: Any, meant: Callable[[Any], Any
         return read(data)
     except (DefinitionError, SeveralError) as problem:
         found = problems_of(problem)
-        is_told = any(_TOLD.search(error.message) for _, error in found)  # of something within it
+        is_told = any(isinstance(error, _MeantError | _MeantKeyError) for _, error in found)  # of what is within it
         are_names = all("; did you mean" in _said(error) for _, error in found)
         line = None if _trying.get() or is_told else meant(data)
         if line is None or (are_names and all(value in data.values() for value in line.values())):
@@ -68,7 +75,7 @@ def _with_line(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, An
         said = whole if is_name else _CURE.sub("", whole)
         said = said if len(said) < _LONGEST else said.partition("; ")[0]
         end = "" if told else f" W{line[1:]}" if said[-1] == "?" else f"; {line}"
-        kind = WrongKeyError if isinstance(error, WrongKeyError) else DefinitionError
+        kind = _MeantKeyError if isinstance(error, WrongKeyError) else _MeantError
         told.append((path, kind("", said + end)))
     return SeveralError(told)
 
@@ -149,12 +156,17 @@ def _alone(key: str, value: Any, keys: Collection[str], checks: Collection[str])
     """Return the field, or the fields, that a *key* with its *value* stands for."""
     if key not in keys and (check := _check(key, value, checks)):
         return {"check": check}
+    if key == "check" and isinstance(value, dict) and value.keys() == {"type", "value"}:
+        return {"check": _check(str(value["type"]), value["value"], checks) or value}
     if key == "check" and isinstance(value, dict) and len(value) == 1:
         return {"check": _check(*next(iter(value.items())), checks) or value}
     if key == "answer" and isinstance(value, dict) and _ends(value):
         return {
             "levels": {"min": value.get("min", value.get("minimum")), "max": value.get("max", value.get("maximum"))}
         }
+    if key in ("levels", "scale", "anchors") and (texts := _paired(value)):
+        is_whole = all(type(each) is int for each in texts.values())
+        return {"levels": {n: text for text, n in texts.items()}} if is_whole else {"choices": texts}
     if key in ("anchors", "examples") and isinstance(value, dict) and all(type(each) is int for each in value):
         return {"levels": value}
     if key == "weight" and isinstance(value, int | float) and value < 0:
@@ -210,13 +222,22 @@ def _levels(value: Any) -> Iterator[Any]:
 
 
 def _choices(value: Any) -> Iterator[Any]:
-    rows = value if isinstance(value, list) and all(isinstance(each, dict) for each in value) else []
-    pairs = [item for row in rows for item in row.items()]
-    if len(pairs) == len(rows):
-        yield dict(pairs)
-    else:  # a label and its score, under other names
-        both = [sorted(row.values(), key=lambda each: not isinstance(each, str)) for row in rows]
-        yield {each[0]: each[1] for each in both} if all(len(each) == 2 for each in both) else None  # noqa: PLR2004
+    pairs = [item for row in value for item in row.items()] if _are_rows(value) else []
+    if pairs:
+        yield dict(pairs) if len(pairs) == len(value) else _paired(value)
+
+
+def _are_rows(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
+
+
+def _paired(value: Any) -> dict[str, float] | None:
+    """Return the texts in rows that have one and a number each, whatever they are called, with their numbers."""
+    rows = [
+        sorted(row.values(), key=lambda each: not isinstance(each, str)) for row in (value if _are_rows(value) else ())
+    ]
+    is_paired = rows and all([type(each) for each in row] in ([str, int], [str, float]) for row in rows)
+    return {row[0]: row[1] for row in rows} if is_paired else None
 
 
 def _reads(read: Read, data: Any) -> bool:
