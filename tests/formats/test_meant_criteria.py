@@ -37,6 +37,14 @@ def refusal_of(document: str) -> str:
         ("{text: a, required: yes, tags: tone}", "{text: a, required: true, tags: [tone]}"),
         ("{text: a, answer: {type: integer, minimum: 1, maximum: 5}}", "{text: a, levels: 1..5}"),
         ("{check: {pattern: '[0-9]'}}", '{check: {matches: "[0-9]"}}'),
+        ("{text: a, icontains: Hi}", "{text: a, check: {contains: {text: Hi, ignore_case: true}}}"),
+        ("{text: a, levels: [1, 5], min_score: 4}", "{text: a, levels: [1, 5], min_score: 0.75}"),
+        ("{text: a, choices: {0: cold, 1: warm}}", "{text: a, choices: {cold: 0, warm: 1}}"),
+        ("{text: a, contains: [b, c]}", "{text: a, check: {contains_all: [b, c]}}, or for one of them, contains_any"),
+        (
+            "{text: a, anchors: [{response: b, score: 0.5}], required: yes}",
+            "{text: a, anchors: [{response: b, score: 0.5}], required: true}",
+        ),
         ("{check: {type: contains, value: refund}}", "{check: {contains: refund}}"),
         (
             "{text: a, levels: [{score: 0, description: none}, {score: 2, description: all}]}",
@@ -48,7 +56,6 @@ def refusal_of(document: str) -> str:
         ),
         ("{check: {maxLength: 200}}", '{check: {matches: "(?s)^.{0,200}$"}}'),
         ("{text: a, levels: 1..5, min_score: 4}", "{text: a, levels: 1..5, min_score: 0.75}"),
-        ("{text: a, contains: [b, c]}", "{text: a, check: {contains_all: [b, c]}}"),
         ("{check: contains, value: refund}", "{check: {contains: refund}}"),
         ("{type: regex, value: Friday}", "{check: {matches: Friday}}"),
         ("{text: a, criteria: [Says hi]}", "{text: a, rubric: {criteria: [Says hi]}}"),
@@ -59,7 +66,7 @@ def test_all_mistakes_of_a_criterion_are_answered_with_one_line(typed: str, mean
     said = refusal_of(f"criteria: [{typed}]")
     assert len(re.findall("rite {", said)) == 1
     assert f"rite {meant}" in said
-    assert loads(f"criteria: [{meant}]").criteria
+    assert loads(f"criteria: [{meant.partition(', or')[0]}]").criteria
 
 
 @each_row(
@@ -84,6 +91,7 @@ def test_the_branches_of_a_tree_are_told_by_their_keys(typed: str, meant: str) -
         "{text: a, polarity: negative}",  # a guard, or a penalty
         "{text: a, if: asked}",  # a word of the candidate, or another criterion
         "{text: a, type: likert}",
+        "{text: a, type: boolean, levels: 1..5}",
         "{text: a, scores: [0, 1]}",
         "{text: a, choices: [cold, warm], scores: [0]}",
         "{id: a}",

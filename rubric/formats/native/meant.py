@@ -5,27 +5,30 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextvars import ContextVar
+from functools import partial
+from itertools import islice
 from typing import Any, TypeVar
 
 from rubric.errors import DefinitionError
 from rubric.formats.document import KeyPath
 from rubric.formats.fields import SeveralError, UnknownKeyError, WrongKeyError, problems_of
 from rubric.formats.yaml import on_a_line
-from rubric.internals.conversions import conversions
+from rubric.internals.conversions import conversions, meant_value
 from rubric.internals.guesses import key_cure, word_cure
 
 T = TypeVar("T")
 Read = Callable[[Any], object]
 
 _TYPES: dict[str, dict[str, Any]] = {
-    "boolean bool binary yes_no yesno pass_fail passfail llm-rubric": {},
+    "boolean bool binary yes_no yesno pass_fail passfail": {"answer": "yes_no"},
+    "llm-rubric": {},
     "scale ordinal levels likert rating range integer choice choices categorical enum": {"scale": True},
     "score float continuous unit numeric percentage": {"answer": "unit"},
     "guard negative forbid forbidden must_not negated": {"polarity": "guard"},
     "penalty deduction minus": {"polarity": "penalty"},
     "gate required must critical hard mandatory": {"required": True},
 }
-_CHECKS = {"icontains": "contains", "regex": "matches", "pattern": "matches", "startswith": "starts_with"}
+_CHECKS = {"regex": "matches", "pattern": "matches", "startswith": "starts_with"}
 _LOW, _HIGH = "min low minimum lowest from start min_value", "max high maximum highest to end max_value"
 _SCORES = "scores values points score value weights"
 _TREE = {
@@ -37,7 +40,7 @@ _CURE = re.compile(r"; (write|did you mean|allowed|add it|quote|take|give|for a 
 _OTHER = re.compile("if the colon is in the text, .*", re.DOTALL)
 """The other thing that a text of one word, a colon and more may be."""
 
-_LONGEST = 120  # of what is said before the line
+_LONGEST, _LONGEST_LINE = 120, 600  # what is said before the line, and the line
 
 
 class _MeantError(DefinitionError):
@@ -59,16 +62,22 @@ def read_or_tell(read: Callable[[Any], T], data: Any, meant: Callable[[Any], Any
         found = problems_of(problem)
         is_told = any(isinstance(error, _MeantError | _MeantKeyError) for _, error in found)  # of what is within it
         are_names = all("; did you mean" in _said(error) for _, error in found)
-        line = None if _trying.get() or is_told else meant(data)
-        if line is None or (are_names and all(value in data.values() for value in line.values())):
+        mended = None if _trying.get() or is_told else meant(data)
+        if mended is None or (are_names and all(value in data.values() for value in mended.values())):
             raise
-        raise _with_line(found, line) from None
+        if len(line := on_a_line(mended)) > _LONGEST_LINE:
+            raise
+        other = _OTHER.search(found[0][1].message)
+        also = (
+            other[0]
+            if other
+            else "for one of them, contains_any" * (line.count("contains_all") > repr(data).count("contains_all"))
+        )
+        raise _with_line(found, mended, f"write {line}{f', or {also}' if also else ''}") from None
 
 
-def _with_line(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any]) -> SeveralError:
+def _with_line(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], line: str) -> SeveralError:
     told: list[tuple[KeyPath, DefinitionError]] = []
-    other = _OTHER.search(found[0][1].message)
-    line = f"write {on_a_line(meant)}{f', or {other[0]}' if other else ''}"
     for path, error in found:
         cure = _CURE.search(whole := _said(error))
         is_name = cure is not None and _name_in(cure[0]) in meant
@@ -114,17 +123,18 @@ def meant_criterion(data: Any, read: Read, keys: Collection[str], checks: Collec
         if name in keys:
             return None
         found = {"id": name, "text": value} if isinstance(value, str) else {"text": name, "weight": value}
-    if {"levels", "choices"} & found.keys() and "answer" not in rest:
-        found.pop("answer", None)
-    elif found.pop("scale", None):  # whose ends are not said
+    is_scale = bool({"levels", "choices"} & found.keys())
+    if found.pop("scale", is_scale) is not is_scale or (is_scale and found.get("answer") == "yes_no"):
         return None
+    if "answer" not in rest and (is_scale or found.get("answer") == "yes_no"):
+        found.pop("answer", None)
     mended = dict[str, Any]()
     for key in sorted(found, key=lambda each: ["id", "text", each].index(each)):
         beside: dict[str, Any] = {} if key in ("text", "check", "rubric") else {"text": "x"}
         beside |= {name: mended[name] for name in ("levels", "choices") if key == "min_score" and name in mended}
-        values = (found[key], *_values(key, found[key], mended))
-        fitting = [each for each in values if _reads(read, {**beside, key: each})]
-        if not fitting:
+        fits = partial(_fits, read, beside, key)
+        own = filter(fits, (found[key], *_values(key, found[key], mended)))
+        if not (fitting := [*islice(own, 1)] or meant_value(key, found[key], fits)):
             return None
         mended[key] = fitting[0]
     return mended if _reads(read, mended) else None
@@ -164,7 +174,7 @@ def _alone(key: str, value: Any, keys: Collection[str], checks: Collection[str])
         return {
             "levels": {"min": value.get("min", value.get("minimum")), "max": value.get("max", value.get("maximum"))}
         }
-    if key in ("levels", "scale", "anchors") and (texts := _paired(value)):
+    if key in ("levels", "scale", "anchors") and (texts := _paired(value)) and "response" not in value[0]:
         is_whole = all(type(each) is int for each in texts.values())
         return {"levels": {n: text for text, n in texts.items()}} if is_whole else {"choices": texts}
     if key in ("anchors", "examples") and isinstance(value, dict) and all(type(each) is int for each in value):
@@ -182,6 +192,8 @@ def _check(name: str, value: Any, checks: Collection[str]) -> dict[str, Any]:
     """Return the check that is meant by a *name* and its *value*; {} if none is."""
     if re.fullmatch("max_?(length|chars|characters)", name, re.IGNORECASE) and type(value) is int:
         return {"matches": f"(?s)^.{{0,{value}}}$"}
+    if name == "icontains" and isinstance(value, str):
+        return {"contains": {"text": value, "ignore_case": True}}
     if name == "contains" and isinstance(value, list):
         return {"contains_all": value}
     return {_CHECKS.get(name, name): value} if _CHECKS.get(name, name) in checks else {}
@@ -207,10 +219,8 @@ def _values(key: str, value: Any, beside: Mapping[str, Any]) -> Iterator[Any]:
         yield from ({"answer": "yes_no", **each}[key] for each in means if key == "answer" or key in each)
     elif key == "required" and value in ("yes", "no"):
         yield value == "yes"
-    elif key == "min_score" and (ends := re.fullmatch(r"(\d+)\.\.(\d+)", str(beside.get("levels")))):
+    elif key == "min_score" and (ends := re.fullmatch(r"\D*(\d+)\D+(\d+)\D*", str(beside.get("levels")))):
         yield round((value - int(ends[1])) / (int(ends[2]) - int(ends[1])), 4) if isinstance(value, int) else None
-    if key != "levels":
-        yield from conversions(key, value)
 
 
 def _levels(value: Any) -> Iterator[Any]:
@@ -222,6 +232,8 @@ def _levels(value: Any) -> Iterator[Any]:
 
 
 def _choices(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        yield {text: number for number, text in value.items()}
     pairs = [item for row in value for item in row.items()] if _are_rows(value) else []
     if pairs:
         yield dict(pairs) if len(pairs) == len(value) else _paired(value)
@@ -238,6 +250,10 @@ def _paired(value: Any) -> dict[str, float] | None:
     ]
     is_paired = rows and all([type(each) for each in row] in ([str, int], [str, float]) for row in rows)
     return {row[0]: row[1] for row in rows} if is_paired else None
+
+
+def _fits(read: Read, beside: Mapping[str, Any], key: str, value: object) -> bool:
+    return _reads(read, {**beside, key: value})
 
 
 def _reads(read: Read, data: Any) -> bool:
