@@ -111,7 +111,7 @@ def instead(place: str, value: object, kind: str = "") -> str:
     """Return the end of the message on *value*, whose *kind* does not fit at a *place*; '' if no cure is known."""
     for pattern, line in table()["instead"][place].items():
         if re.fullmatch(pattern, kind or ("namedtuple" if hasattr(value, "_asdict") else kind_of(value))):
-            rows = _rows(value) if isinstance(value, Mapping) and "{rows}" in line else []
+            rows = criteria_of(value) if isinstance(value, Mapping) and "{rows}" in line else []
             if None in rows:
                 return ""
             path = os.fspath(value) if isinstance(value, os.PathLike) else value
@@ -119,7 +119,7 @@ def instead(place: str, value: object, kind: str = "") -> str:
     return ""
 
 
-def _rows(values: Mapping[Any, Any]) -> list[dict[Any, Any] | None]:
+def criteria_of(values: Mapping[Any, Any]) -> list[dict[Any, Any] | None]:
     """Return criteria by their ids or texts as mappings of their fields; None for one that is neither."""
     if isinstance(values.get("text"), str):
         return [dict(values)]

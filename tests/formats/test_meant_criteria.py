@@ -32,8 +32,8 @@ def refusal_of(document: str) -> str:
         ("{text: a, type: boolean}", "{text: a}"),
         ("{text: a, answer: boolean}", "{text: a, answer: yes_no}"),
         ("{text: a, type: guard, weight: '2'}", "{text: a, polarity: guard, weight: 2}"),
-        ("{text: a, penalty: 2}", "{text: a, polarity: penalty, weight: 2}"),
-        ("{text: a, weight: -2}", "{text: a, polarity: penalty, weight: 2}"),
+        ("{text: a, penalty: 2}", "{text: a, polarity: penalty, weight: 2}, and in the rubric aggregation: points"),
+        ("{text: a, weight: -2}", "{text: a, polarity: penalty, weight: 2}, and in the rubric aggregation: points"),
         ("{text: a, required: yes, tags: tone}", "{text: a, required: true, tags: [tone]}"),
         ("{text: a, answer: {type: integer, minimum: 1, maximum: 5}}", "{text: a, levels: 1..5}"),
         ("{check: {pattern: '[0-9]'}}", '{check: {matches: "[0-9]"}}'),
@@ -45,6 +45,9 @@ def refusal_of(document: str) -> str:
             "{text: a, anchors: [{response: b, score: 0.5}], required: yes}",
             "{text: a, anchors: [{response: b, score: 0.5}], required: true}",
         ),
+        ("{check: {type: not-contains, value: b}}", "{check: {contains: b}, polarity: guard}"),
+        ("{check: {not_contains: b}}", "{check: {contains: b}, polarity: guard}"),
+        ("{text: a, not-contains: b}", "{text: a, check: {contains: b}, polarity: guard}"),
         ("{check: {type: contains, value: refund}}", "{check: {contains: refund}}"),
         (
             "{text: a, levels: [{score: 0, description: none}, {score: 2, description: all}]}",
@@ -66,7 +69,7 @@ def test_all_mistakes_of_a_criterion_are_answered_with_one_line(typed: str, mean
     said = refusal_of(f"criteria: [{typed}]")
     assert len(re.findall("rite {", said)) == 1
     assert f"rite {meant}" in said
-    assert loads(f"criteria: [{meant.partition(', or')[0]}]").criteria
+    assert loads(f"aggregation: points\ncriteria: [b c, {re.split(', (?:or|and) ', meant)[0]}]").criteria
 
 
 @each_row(

@@ -125,7 +125,7 @@ def test_rubric_problems(text: str, problem: str) -> None:
         ("{id: a}", "12: criteria[0]: the key 'text' is missing; add it"),
         (
             "{text: a, weight: -0.5}",
-            "30: criteria[0].weight: expected a finite number from 0, got -0.5; write {text: a, polarity: penalty, weight: 0.5}",
+            "30: criteria[0].weight: expected a finite number from 0, got -0.5; write {text: a, polarity: penalty, weight: 0.5}, and in the rubric aggregation: points",
         ),
         ("{text: a, weight: heavy}", "30: criteria[0].weight: expected a finite number from 0, got 'heavy'"),
         ("{text: a, weight: true}", "30: criteria[0].weight: expected a finite number from 0, got True"),
@@ -195,7 +195,7 @@ def test_rubric_problems(text: str, problem: str) -> None:
         ("{text: a, check: is_yaml}", None),
         (
             "{text: a, rubric: {criteria: [{text: b, weight: -1}]}}",
-            "60: criteria[0].rubric.criteria[0].weight: expected a finite number from 0, got -1; write {text: b, polarity: penalty, weight: 1}",
+            "60: criteria[0].rubric.criteria[0].weight: expected a finite number from 0, got -1; write {text: b, polarity: penalty, weight: 1}, and in the rubric aggregation: points",
         ),
     ],
 )
@@ -368,7 +368,7 @@ def test_each_wrong_key_of_a_criterion_is_told_at_once() -> None:
     ("criteria", "cure"),
     [
         ("[{text: Clear, levels: [bad, ok, good]}]", "give the number of each text, such as {0: 'bad', 5: 'ok'"),
-        ("{warm: Is warm, short: Is short}", "write [{'id': 'warm', 'text': 'Is warm'}, {'id': 'short'"),
+        ("{warm: Is warm, short: Is short}", "write criteria: [{id: warm, text: Is warm}, {id: short"),
         ("[{Is warm: 2}]", "write {text: Is warm, weight: 2}"),
     ],
 )
@@ -377,6 +377,7 @@ def test_a_form_that_python_explains_is_explained_in_a_file_as_well(criteria: st
     said = problems(f"rubric: r\ncriteria: {criteria}")[0]
     assert cure in said
     if line := said.partition("write ")[2].partition(";")[0].partition(", or if")[0]:
+        line = line.removeprefix("criteria: ")
         loads(f"rubric: r\ncriteria: {line if line.startswith('[') else f'[{line}]'}")
 
 

@@ -249,6 +249,7 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
         ("rubric: a b\njudge: {model: offline, votes: 3}\ncases: [{output: a}]", "{jury: {judge: openai/gpt-5, size: 3}}"),
         ("rubric: a b\njudge: {provider: o, model: m}\ncases: [{output: a}]", "write model: openai/gpt-5"),
         ("rubric: a b\ntarget: m\ncases: [{output: a}]", "such as rubric grade suite.yaml --target openai/gpt-5"),
+        ("rubric: a b\nmatrix: {tone: warm}\ncases: [{output: a}]", "matrix: expected a list of mappings with fields of a case"),
         ("rubric: a b\ncases: answers.csv", "such as rubric grade-many rubric.yaml rows.jsonl"),
     ],
 )  # fmt: skip
@@ -263,6 +264,7 @@ def test_what_belongs_elsewhere_in_a_suite_is_told_its_place(document: str, said
         ("{panel: [offline, o], aggregate: median}", "{'panel': {'judges': ['offline', 'o'], 'aggregate': 'median'}}"),
         ("{panel: offline}", "{'panel': {'judges': ['offline']}}"),
         ("{judges: [offline, o]}", "{'panel': {'judges': ['offline', 'o']}}"),
+        ("{jury: [offline, o], vote: mean}", "{'panel': {'judges': ['offline', 'o'], 'aggregate': 'mean'}}"),
         ("{models: [offline, o], vote: mean}", "{'panel': {'judges': ['offline', 'o'], 'aggregate': 'mean'}}"),
         ("{jury: {model: o, seed: 1}, size: 3}", "{'jury': {'judge': {'model': 'o', 'seed': 1}, 'size': 3}}"),
         ("{jury: {judge: offline}, size: 3}", "{'jury': {'judge': 'offline', 'size': 3}}"),

@@ -29,7 +29,7 @@ def test_a_table_without_assertions_is_no_suite_and_names_grade_many(tmp_path: P
     """The function and four commands refuse it in one line with the command to run."""
     file = tmp_path / name
     file.write_text(text)
-    with pytest.raises(LoadError, match=f"grade-many rubric.yaml {name}"):
+    with pytest.raises(LoadError, match=f"grade-many rubric.yaml {file}"):
         load_suite(file)
     for command in ("lint", "validate", "convert", "plan"):
         found = CliRunner().invoke(main, [command, str(file)])

@@ -32,7 +32,7 @@ def read_any_judge(data: Any) -> AnyJudge | None:
             raise DefinitionError("", f"expected a judge, a jury, a panel or a cascade, got {found}; keep one of them")
         case {"judges": [*_]} | {"models": [*_]} | {"members": [*_]}:
             panel = {_PANEL.get(key, key): value for key, value in data.items()}
-            raise DefinitionError("", f"several judges are a panel; write {{'panel': {panel}}}")
+            raise DefinitionError("", f"several judges are a panel{_line({'panel': panel})}")
         case {"params": _}:
             message = "a file sets no parameters of the vendor's; give them in code: Judge(params=...)"
             raise fields.SeveralError([(("params",), fields.WrongKeyError("", message))])
@@ -44,6 +44,9 @@ def read_any_judge(data: Any) -> AnyJudge | None:
 
 def _within(data: dict[Any, Any], kind: str) -> str:
     """Return why *data* is refused, whose *kind* of judge is no mapping, or has fields beside it."""
+    if kind == "jury" and isinstance(data[kind], list):  # of several models
+        rest = {_PANEL.get(key, key): value for key, value in data.items() if key != kind}
+        return f"several judges are a panel{_line({'panel': {'judges': data[kind], **rest}})}"
     name, of = _FIRST[kind]
     held, rest = data[kind], {key: value for key, value in data.items() if key != kind}
     if kind == "cascade" and isinstance(held, list) and len(held) == 2:  # noqa: PLR2004 - judges
@@ -52,7 +55,16 @@ def _within(data: dict[Any, Any], kind: str) -> str:
         held = {name: [held] if name == "judges" and not isinstance(held, list) else held}
     if surplus := [key for key in rest if key not in fields_dict(of)]:
         return f"{surplus[0]} is no field of a {kind}, which has {', '.join(fields_dict(of))}"
-    return f"what a {kind} has is a mapping; write { ({kind: {**held, **rest}})!r}"
+    return f"what a {kind} has is a mapping{_line({kind: {**held, **rest}})}"
+
+
+def _line(judge: dict[str, Any]) -> str:
+    """Return the cure that writes *judge*; '' if it cannot be read."""
+    try:
+        read_any_judge(judge)
+    except (DefinitionError, fields.SeveralError):
+        return ""
+    return f"; write {judge}"
 
 
 def _read_members(data: Any) -> list[AnyJudge]:

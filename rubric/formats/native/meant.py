@@ -67,13 +67,18 @@ def read_or_tell(read: Callable[[Any], T], data: Any, meant: Callable[[Any], Any
             raise
         if len(line := on_a_line(mended)) > _LONGEST_LINE:
             raise
-        other = _OTHER.search(found[0][1].message)
-        also = (
-            other[0]
-            if other
-            else "for one of them, contains_any" * (line.count("contains_all") > repr(data).count("contains_all"))
-        )
-        raise _with_line(found, mended, f"write {line}{f', or {also}' if also else ''}") from None
+        raise _with_line(found, mended, f"write {line}{_also(found, mended, data)}") from None
+
+
+def _also(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], data: Any) -> str:
+    """Return what else may be meant, or is needed beside the line."""
+    other = _OTHER.search(found[0][1].message)
+    said = f", or {other[0]}" if other else ""
+    if "contains_all" in meant.get("check", ()) and "contains_all" not in repr(data):
+        said += ", or for one of them, contains_any"
+    if meant.get("polarity") == "penalty" != data.get("polarity"):
+        said += ", and in the rubric aggregation: points"
+    return said
 
 
 def _with_line(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], line: str) -> SeveralError:
@@ -147,9 +152,9 @@ def _together(rest: dict[str, Any], keys: Collection[str], checks: Collection[st
         return next((rest.pop(word) for word in words.split() if word in rest and word not in keys), None)
 
     kind = rest.pop("check") if isinstance(rest.get("check"), str) and "value" in rest else take("type kind")
-    name = _CHECKS.get(str(kind).lower(), kind)
-    if name in checks:
-        yield {"check": {name: take("value expected pattern")}}
+    if isinstance(kind, str) and (fields := _check(kind.lower(), rest.get("value"), checks)):
+        del rest["value"]
+        yield fields
     elif kind is not None:
         yield next((means for words, means in _TYPES.items() if str(kind).lower() in words.split()), {"type": kind})
     if _ends(rest):
@@ -164,12 +169,12 @@ def _together(rest: dict[str, Any], keys: Collection[str], checks: Collection[st
 
 def _alone(key: str, value: Any, keys: Collection[str], checks: Collection[str]) -> dict[str, Any]:
     """Return the field, or the fields, that a *key* with its *value* stands for."""
-    if key not in keys and (check := _check(key, value, checks)):
-        return {"check": check}
+    if key not in keys and (fields := _check(key, value, checks)):
+        return fields
     if key == "check" and isinstance(value, dict) and value.keys() == {"type", "value"}:
-        return {"check": _check(str(value["type"]), value["value"], checks) or value}
+        return _check(str(value["type"]), value["value"], checks) or {key: value}
     if key == "check" and isinstance(value, dict) and len(value) == 1:
-        return {"check": _check(*next(iter(value.items())), checks) or value}
+        return _check(str(next(iter(value))), next(iter(value.values())), checks) or {key: value}
     if key == "answer" and isinstance(value, dict) and _ends(value):
         return {
             "levels": {"min": value.get("min", value.get("minimum")), "max": value.get("max", value.get("maximum"))}
@@ -189,14 +194,17 @@ def _alone(key: str, value: Any, keys: Collection[str], checks: Collection[str])
 
 
 def _check(name: str, value: Any, checks: Collection[str]) -> dict[str, Any]:
-    """Return the check that is meant by a *name* and its *value*; {} if none is."""
+    """Return the fields that are meant by a check with a *name* and its *value*; {} if none is."""
+    if denied := re.fullmatch("not?[-_ ](.+)", name):
+        found = _check(denied[1], value, checks)
+        return {**found, "polarity": "guard"} if found else {}
     if re.fullmatch("max_?(length|chars|characters)", name, re.IGNORECASE) and type(value) is int:
-        return {"matches": f"(?s)^.{{0,{value}}}$"}
+        return {"check": {"matches": f"(?s)^.{{0,{value}}}$"}}
     if name == "icontains" and isinstance(value, str):
-        return {"contains": {"text": value, "ignore_case": True}}
+        return {"check": {"contains": {"text": value, "ignore_case": True}}}
     if name == "contains" and isinstance(value, list):
-        return {"contains_all": value}
-    return {_CHECKS.get(name, name): value} if _CHECKS.get(name, name) in checks else {}
+        return {"check": {"contains_all": value}}
+    return {"check": {_CHECKS.get(name, name): value}} if _CHECKS.get(name, name) in checks else {}
 
 
 def _ends(value: Mapping[Any, Any]) -> bool:

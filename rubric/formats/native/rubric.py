@@ -18,8 +18,9 @@ from rubric.formats.native.checks import CHECKS, read_check
 from rubric.formats.native.meant import meant_criterion, meant_tree, read_or_tell
 from rubric.formats.native.runs import read_candidate
 from rubric.formats.notes import Loading
+from rubric.formats.yaml import on_a_line
 from rubric.internals.fields import check_number
-from rubric.internals.guesses import word_cure
+from rubric.internals.guesses import criteria_of, word_cure
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Boolean, Letter, Likert, Scale, UnitScale, YesNo
 from rubric.values.building import check_gate
@@ -135,7 +136,10 @@ def read_criteria(data: Any) -> list[Criterion]:
     seen: dict[str, int] = {}
     criteria = []
     if isinstance(data, dict):
-        fields.read_bare(lambda rows: Rubric(criteria=rows), data)  # its error has the list
+        keys = [*ANSWERS, *fields.KEYS[Criterion].values()]
+        rows = [meant_criterion(row, _read_one, keys, CHECKS) for row in criteria_of(data)]
+        line = f"; write criteria: {on_a_line(rows)}" if None not in rows else ""
+        raise DefinitionError("", f"expected a list of criteria, got a mapping{line}")
     for index, item in enumerate(fields.as_list(data, "a list of criteria")):
         with gathering.at(index):
             criterion = read_criterion(item)

@@ -15,7 +15,7 @@ from typing import Any
 
 from rubric.errors import DefinitionError
 from rubric.formats.document import steps_of
-from rubric.formats.fields import KEYS, SeveralError, UnknownKeyError, as_list, mismatch
+from rubric.formats.fields import KEYS, SeveralError, UnknownKeyError, mismatch
 from rubric.formats.json_values import each_text
 from rubric.formats.rubric_items import free_name
 from rubric.formats.yaml import to_yaml
@@ -43,7 +43,7 @@ def spread(data: Data) -> tuple[Data, list[int]]:
     if not isinstance(cases, list) or len(data) == len(rest):
         return rest, [*range(len(cases))] if isinstance(cases, list) else []
     defaults = _check("defaults", data.get("defaults", {}), ("id", "cell"))
-    rows = [_check(f"matrix[{n}]", row) for n, row in enumerate(as_list(data.get("matrix", [{}]), _ROWS))]
+    rows = [_check(f"matrix[{n}]", row) for n, row in enumerate(_rows(data.get("matrix", [{}])))]
     crossed = [isinstance(case, dict) and "cell" not in case and "matrix" in data for case in cases]
     if not rows or (not any(crossed or [True]) and "matrix" in data):
         raise DefinitionError("matrix", "no case is crossed with it: it has no rows, or each case has a `cell`")
@@ -61,6 +61,13 @@ def spread(data: Data) -> tuple[Data, list[int]]:
 
 
 _ROWS = "a list of mappings with fields of a case"
+
+
+def _rows(matrix: Any) -> list[Any]:
+    if not isinstance(matrix, list):
+        said = mismatch(_ROWS, matrix).message
+        raise DefinitionError("matrix", f"{said}; write matrix: [{{cell: {{tone: warm}}, variables: {{tone: warm}}}}]")
+    return matrix
 
 
 def _check(key: str, data: Any, refused: Sequence[str] = ()) -> Data:
