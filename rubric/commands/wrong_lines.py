@@ -133,7 +133,9 @@ def _read_options(
         others = [words[0] for name, words in (*units, *rest[1:]) if not name and words[0][:1] != "-"]
         added = _Unknown(option, value, cure, command, own, others).units(rest)
         units, is_whole = units + added, is_whole and bool(added)
-    said = _joined(said, *(f"no such option {', '.join(names)}{cure}" for cure, names in by_cure.items()))
+    said = _joined(
+        said, *(f"no such option {', '.join(dict.fromkeys(names))}{cure}" for cure, names in by_cure.items())
+    )
     return said, units if is_whole else None
 
 

@@ -293,9 +293,13 @@ def _compare(a: Judged, b: Judged, labels: Any) -> Difference:
 
 def _by_group(whole: Difference, a: Judged, b: Judged, labels: Any, by: str | Mapping[Any, str]) -> Difference:
     """Return *whole* with the difference of each group, p corrected for their number, and what is left out."""
-    again = f"run again, such as rubric grade-many rubric.yaml data.csv --by {by}; the same --store pays nothing twice"
     joined = f"write compare(new, old, by={{row['key']: row[{by!r}] for row in rows}}) to join rows by key"
-    sides = [run.rows_by(by, f"grade the {which} {again}; {joined}") for run, which in ((a, "new"), (b, "old"))]
+
+    def again(which: str) -> str:
+        line = f"rubric grade-many rubric.yaml data.csv --by {by} --out {which}.jsonl"
+        return f"grade the {which} run again, such as {line}; the same --store pays nothing twice; {joined}"
+
+    sides = [run.rows_by(by, again(which)) for run, which in ((a, "new"), (b, "old"))]
     runs = zip((a, b), sides, strict=True)
     new, old = ({(run.names[row], name) for name, rows in side.items() for row in rows} for run, side in runs)
     if apart := sorted({key for key, _ in new ^ old}.difference(whole.unpaired_new, whole.unpaired_old)):

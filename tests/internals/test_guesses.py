@@ -417,6 +417,8 @@ SAYS = [
         "Rubric('x').chooses('Which tone?', options=['cold', 'fair', 'warm'], scores=[0, 0.6, 1])",
         "write rubric.chooses('Which tone?', {'cold': 0, 'fair': 0.6, 'warm': 1})",
     ),
+    ("Criterion('Is rude', kind='forbids')", "write polarity='guard'"),
+    ("Criterion('Is polite', kind='requires')", "write required=True"),
     ("Choices(['cold', 'fair', 'warm'], [0, 0.6, 1])", "write Choices({'cold': 0, 'fair': 0.6, 'warm': 1})"),
     ("Criterion('Tone', choices=['a', 'b'], scores=[0, 1])", "write Criterion('Tone', choices={'a': 0, 'b': 1})"),
     ("Rubric('x', ['a'], scale='1-5')", "write scale=Likert()"),

@@ -193,7 +193,10 @@ def test_groups_that_results_lack_are_cured_at_a_terminal(tmp_path: Path) -> Non
     grades(rubric, {n: {"good": n / 40} for n in range(40)}).to_jsonl(file)
     done = run("compare", file, file, "--by", "topic")
     assert done.exit_code == 2
-    assert "run again, such as rubric grade-many rubric.yaml data.csv --by topic; the same --store pays" in done.stderr
+    assert (
+        "run again, such as rubric grade-many rubric.yaml data.csv --by topic --out new.jsonl; the same --store pays"
+        in done.stderr
+    )
     assert "compare(" not in done.stderr
 
 
