@@ -85,6 +85,7 @@ def message_of(problem: DefinitionError) -> str:
     if isinstance(problem, UnknownKeyError):
         return f"unknown key{key_cure(problem.owner, problem.key, problem.allowed)}"
     message = re.sub(r"; write \w+=\[.* for .* in .*$", "", problem.message)  # only Python has comprehensions
+    message = re.sub(r'score \w+\(\), which is (\w+)="(\w+)"', r"write \1: \2", message)
     return message.replace(f"write {problem.field}=", f"write {problem.field}: ") + form_cure(message)
 
 

@@ -48,6 +48,9 @@ def refusal_of(document: str) -> str:
         ("{check: {type: not-contains, value: b}}", "{check: {contains: b}, polarity: guard}"),
         ("{check: {not_contains: b}}", "{check: {contains: b}, polarity: guard}"),
         ("{text: a, not-contains: b}", "{text: a, check: {contains: b}, polarity: guard}"),
+        ("{check: {is-json: {type: object}}}", "{check: {fits_schema: {type: object}}}"),
+        ("{text: a, scale: [0, 10], anchors: {0: none, 10: all}}", "{text: a, levels: {0: none, 10: all}}"),
+        ("{text: a, levels: {score1_text: bad, score5_text: good}}", "{text: a, levels: {1: bad, 5: good}}"),
         ("{check: {type: contains, value: refund}}", "{check: {contains: refund}}"),
         (
             "{text: a, levels: [{score: 0, description: none}, {score: 2, description: all}]}",

@@ -134,7 +134,7 @@ def test_rubric_problems(text: str, problem: str) -> None:
         ("{text: a, levels: {0: a, 1: b}, answer: unit}", None),
         (
             "{text: a, when: {}}",
-            "28: criteria[0].when: expected a mapping with one of contains, regex, tool_called, got nothing; for a word of the candidate, write when: {contains: refund}; what depends on an answer is a tree, such as tree: {ask: Was it asked?, yes: 1, no: 0}",
+            "28: criteria[0].when: expected a mapping with one of contains, regex, tool_called, got nothing; for a word of the candidate, write when: {contains: refund}; what depends on an answer is a tree, such as tree: {ask: Was it asked?, yes: {ask: Is it answered?, yes: 1, no: 0}, no: 1}",
         ),
         (
             "{text: a, when: {holds: f}}",

@@ -249,6 +249,8 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
         ("rubric: a b\njudge: {model: offline, votes: 3}\ncases: [{output: a}]", "{jury: {judge: openai/gpt-5, size: 3}}"),
         ("rubric: a b\njudge: {provider: o, model: m}\ncases: [{output: a}]", "write model: openai/gpt-5"),
         ("rubric: a b\ntarget: m\ncases: [{output: a}]", "such as rubric grade suite.yaml --target openai/gpt-5"),
+        ("rubrics: {tone: [Is kind]}\ncases: [{rubric: {name: tone}}]", "write rubric: {ref: \"tone\"}"),
+        ("rubric: a b\npanel: [o, p]\ncases: [{output: a}]", "write judge: {panel: {judges: ["),
         ("rubric: a b\nmatrix: {tone: warm}\ncases: [{output: a}]", "matrix: expected a list of mappings with fields of a case"),
         ("rubric: a b\ncases: answers.csv", "such as rubric grade-many rubric.yaml rows.jsonl"),
     ],

@@ -120,7 +120,7 @@ def meant_criterion(data: Any, read: Read, keys: Collection[str], checks: Collec
     found = dict[str, Any]()
     rest = {str(key): value for key, value in data.items()}
     for part in [*_together(rest, keys, checks), *(_alone(key, value, keys, checks) for key, value in rest.items())]:
-        if part.keys() & found.keys():
+        if part.keys() & found.keys() and not (part := _one_scale(found, part)):
             return None
         found |= part
     if len(data) == 1 and not found.keys() & {"text", "check", "rubric", "tree"}:
@@ -143,6 +143,20 @@ def meant_criterion(data: Any, read: Read, keys: Collection[str], checks: Collec
             return None
         mended[key] = fitting[0]
     return mended if _reads(read, mended) else None
+
+
+def _one_scale(found: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the texts of levels whose lowest and highest score the other of *found* and *part* names; else {}."""
+    given = [found.get("levels"), part.get("levels")]
+    texts = [each for each in given if isinstance(each, dict) and all(type(key) is int for key in each)]
+    ends = [each for each in given if each not in texts and part.keys() == {"levels"}]
+    is_one = texts and ends and _ends_of(ends[0]) == (min(texts[0]), max(texts[0]))
+    return {"levels": texts[0]} if is_one else {}
+
+
+def _ends_of(levels: Any) -> tuple[int, int]:
+    found = re.fullmatch(r"\D*(\d+)\D+(\d+)\D*", str(levels))
+    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def _together(rest: dict[str, Any], keys: Collection[str], checks: Collection[str]) -> Iterator[dict[str, Any]]:
@@ -200,6 +214,8 @@ def _check(name: str, value: Any, checks: Collection[str]) -> dict[str, Any]:
         return {**found, "polarity": "guard"} if found else {}
     if re.fullmatch("max_?(length|chars|characters)", name, re.IGNORECASE) and type(value) is int:
         return {"check": {"matches": f"(?s)^.{{0,{value}}}$"}}
+    if re.fullmatch("is[-_]json|(json_?)?schema", name, re.IGNORECASE):
+        return {"check": {"fits_schema": value} if isinstance(value, dict) else "is_json"}
     if name == "icontains" and isinstance(value, str):
         return {"check": {"contains": {"text": value, "ignore_case": True}}}
     if name == "contains" and isinstance(value, list):
@@ -227,14 +243,16 @@ def _values(key: str, value: Any, beside: Mapping[str, Any]) -> Iterator[Any]:
         yield from ({"answer": "yes_no", **each}[key] for each in means if key == "answer" or key in each)
     elif key == "required" and value in ("yes", "no"):
         yield value == "yes"
-    elif key == "min_score" and (ends := re.fullmatch(r"\D*(\d+)\D+(\d+)\D*", str(beside.get("levels")))):
-        yield round((value - int(ends[1])) / (int(ends[2]) - int(ends[1])), 4) if isinstance(value, int) else None
+    elif key == "min_score" and isinstance(value, int) and (ends := _ends_of(beside.get("levels"))) > (0, 0):
+        yield round((value - ends[0]) / (ends[1] - ends[0]), 4)
 
 
 def _levels(value: Any) -> Iterator[Any]:
     if isinstance(value, dict) and all(type(each) is int for each in value.values()):
         is_scale = len(value) == 2 and _ends(value)  # noqa: PLR2004 - the ends
         yield f"{min(value.values())}..{max(value.values())}" if is_scale else {n: text for text, n in value.items()}
+    if isinstance(value, dict) and all(len(re.findall(r"\d+", str(key))) == 1 for key in value):
+        yield {int(re.findall(r"\d+", str(key))[0]): text for key, text in value.items()}  # `score1_description`
     for each in conversions("levels", value):
         yield f"{each[0]}..{each[1]}" if isinstance(each, tuple) else each
 

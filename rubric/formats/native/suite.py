@@ -191,6 +191,9 @@ def _rubric_of(case: dict[str, Any], named: dict[Any, Any], default: Any) -> Any
 
 def _refuse_name(rubric: Any, named: Any) -> None:
     """Refuse a text that is the name of a shared rubric, or one word beside them: the judge would be asked the name."""
+    if isinstance(rubric, dict) and len(rubric) == 1 and rubric.keys() & {"name", "rubric", "$ref", "use"}:
+        rubric = str(*rubric.values()).rpartition("/")[2]
+        rubric = rubric if rubric in named else None
     if not isinstance(rubric, str) or not named:
         return
     if rubric in named or (_is_word(rubric) and not _is_path(rubric)):
