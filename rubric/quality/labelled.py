@@ -109,7 +109,7 @@ def sample_of(rubric: Rubric, grades: Sequence[Grade | Ungraded], labels: Any) -
     reasons = tuple("; ".join(said) for said in _reasons(judge, given))
     sample = Sample(results, people, said, whole.groups, whole.weights, is_verdict, 0, reasons).where(rows)
     weights = sample.weights / sample.weights.mean()  # so that a tolerance means the same whatever their unit is
-    notes = tuple(sentences(of_labels(judge, given, [whole], cure="label one, or give weights")))
+    notes = tuple(sentences(of_labels(judge, given, [whole], verdicts=False, cure="label one, or give weights")))
     return evolve(sample, weights=weights, ungraded=int((labelled & ~graded).sum()), notes=notes)
 
 

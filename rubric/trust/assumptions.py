@@ -36,12 +36,14 @@ def of_labels(
     *,
     by_chance: bool = True,
     ties: bool = True,
+    verdicts: bool = True,
     cure: str = _ADVICE,
 ) -> list[str]:
     """
     Return what is not as figures of these grades and labels, joined as *ratings*, assume.
 
-    The labels must be drawn *by_chance*, if so said, else *cure* is advised; *ties* of people may be left out.
+    The labels must be drawn *by_chance*, if so said, else *cure* is advised; *ties* of people may be left out,
+    and what the *verdicts* say at a threshold that is being chosen.
     """
     said = [*of_grades(given)]
     for marks, what in ((given.used, _CHOSE), (given.calibrated, _CALIBRATED)):
@@ -60,7 +62,7 @@ def of_labels(
     for one in ratings:
         name = f"{one.criterion}: " if one.criterion and len(ratings) > 1 else ""
         checks = [_sample_remark(one, _RISK / len(ratings), cure), _weight_remark(one)] if by_chance else []
-        checks += [_division_remark(one) if ties else "", _useless(one)]
+        checks += [_division_remark(one) if ties else "", _useless(one) if verdicts else ""]
         said += [f"{name}{remark}" for remark in checks if remark]
     return said
 

@@ -225,7 +225,7 @@ def thresholds(
     weight = worth_of(found.weights[~np.isnan(found.target) & ~np.isnan(reach)])
     sample = _Sample(*sides, reach[~np.isnan(reach)], evolve(rubric, provenance=known), n, *weight)
     points = tuple(Point(*map(float, figures)) for figures in zip(*sample.curve(), strict=True))
-    notes = [*of_labels(given, every, [found]), *filter(None, [sample.why])]
+    notes = [*of_labels(given, every, [found], verdicts=False), *filter(None, [sample.why])]
     return Thresholds(points, n, rubric.threshold or 0.0, sample, tuple(notes))
 
 

@@ -261,6 +261,7 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
     [
         ("agree kept.db labels.csv", "kept.db is a store of replies; to grade by them again asks nothing, such as grade-many"),
         ("agree rows.jsonl labels.csv", "rows.jsonl holds no results; rows are graded first, such as rubric grade-many rubric"),
+        ("grade suite.yaml -j offline --save-baseline", "a baseline is a report, such as --out main.json; see"),
         ("validate --strict", "such as rubric validate rubric.yaml; see"),
         ("estimate labels.csv", "such as rubric estimate results.jsonl labels.csv"),
         ("convert results.jsonl", "a table is made of them in Python"),

@@ -301,6 +301,13 @@ def test_headers_under_another_name_are_refused_with_the_one_that_sends_them(nam
     assert "extra_headers" in Judge("tiny", via=via, params=ast.literal_eval(line)).params
 
 
+@pytest.mark.parametrize("name", ["proxy", "http_proxy", "ssl_verify"])
+def test_what_the_environment_sets_is_sent_to_no_vendor(name: str) -> None:
+    """An address of a proxy, with its password, would stand in the body of each request."""
+    with pytest.raises(DefinitionError, match="this is set by the environment"):
+        Judge("openai/gpt-5", params={name: "http://user:secret@proxy:1"})
+
+
 REDIRECTED = ["openai/gpt-4o-mini", "azure/my-deployment", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash",
               "ollama/llama3", "hosted_vllm/my-own", "mistral/mistral-large-latest", "deepseek/deepseek-chat",
               "bedrock/amazon.nova-pro-v1:0"]  # fmt: skip

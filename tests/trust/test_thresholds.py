@@ -178,3 +178,12 @@ def test_a_threshold_that_changes_no_verdict_is_remarked_on() -> None:
         best.remarks()
     )
     assert not any("has at 0.7" in said for said in thresholds(*sample(200)).best().remarks())
+
+
+def test_the_verdicts_of_the_old_threshold_are_no_remark_on_a_new_one() -> None:
+    """A judge whose scores part what people pass is of use, although at its threshold nothing passes."""
+    said = {k: {"good": 0.1 + 0.4 * (k % 2)} for k in range(40)}
+    labels = Labels({k: k % 2 == 1 for k in said})
+    best = thresholds(grades(SCORED.passing_at(0.95), said), labels).best()
+    assert best["agreement"].value == 1
+    assert not any("tells nothing" in remark for remark in best.remarks())
