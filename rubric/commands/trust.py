@@ -173,7 +173,8 @@ def _check(context: click.Context) -> None:
         message = f"the new run comes first, and {new} is called as the old one is"
         raise WrongLineError(message, {"ARGUMENTS": [str(old), str(new)]})
     reports = [file for file in (new, old) if file is not None and file.suffix == ".json" and file.is_file()]
-    if context.params["out"] is None and reports and not any(map(holds_results, reports)):
+    is_page = any(context.params[name] for name in ("out", "rubrics", "judge"))
+    if not is_page and reports and not any(map(holds_results, reports)):
         said = f"{reports[0]} is a report, and a page compares two; in CI, a run is told beside a report by --baseline"
         raise WrongLineError(said, {"out": ("--out", "page.html"), "WITHOUT": ("by",)})
     if new is not None and context.params["out"] is not None:

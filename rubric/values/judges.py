@@ -68,7 +68,6 @@ _OWNERS = {
     "Jury(judge, size)": "n",
     "Judge(logprobs=...)": "logprobs",
     "the environment: HTTPS_PROXY, or HTTP_PROXY": "proxy proxies http_proxy https_proxy",
-    "the environment: SSL_CERT_FILE": "verify ssl_verify",
     "params={'extra_headers': {'X-Team': 'evals'}}": "headers default_headers custom_headers http_headers",
 }
 """The parameters that a judge does not take as `params`, by what sets them."""

@@ -301,7 +301,7 @@ def test_headers_under_another_name_are_refused_with_the_one_that_sends_them(nam
     assert "extra_headers" in Judge("tiny", via=via, params=ast.literal_eval(line)).params
 
 
-@pytest.mark.parametrize("name", ["proxy", "http_proxy", "ssl_verify"])
+@pytest.mark.parametrize("name", ["proxy", "http_proxy", "proxies"])
 def test_what_the_environment_sets_is_sent_to_no_vendor(name: str) -> None:
     """An address of a proxy, with its password, would stand in the body of each request."""
     with pytest.raises(DefinitionError, match="this is set by the environment"):

@@ -144,6 +144,8 @@ def test_the_command_writes_the_page(tmp_path: Path) -> None:
     assert "0 broken, 0 fixed, 1 still failing" in (tmp_path / "p.html").read_text("utf-8")
     done = CliRunner().invoke(main, ["compare", *[str(tmp_path / "a.json")] * 2, "--rubric", "r.yaml"])
     assert (done.exit_code, "name its file with --out page.html" in done.stderr) == (2, True)
+    done = CliRunner().invoke(main, ["compare", *[str(tmp_path / "a.json")] * 2])
+    assert (done.exit_code, "is a report, and a page compares two" in done.stderr) == (2, True)
 
 
 def test_texts_are_shown_with_their_differences_and_both_reasons(browser: Browser, page: str, tmp_path: Path) -> None:
