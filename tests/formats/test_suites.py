@@ -263,14 +263,14 @@ def test_what_belongs_elsewhere_in_a_suite_is_told_its_place(document: str, said
 @each_row(
     ("judge", "written"),
     [
-        ("{panel: [offline, o], aggregate: median}", "{'panel': {'judges': ['offline', 'o'], 'aggregate': 'median'}}"),
-        ("{panel: offline}", "{'panel': {'judges': ['offline']}}"),
-        ("{judges: [offline, o]}", "{'panel': {'judges': ['offline', 'o']}}"),
-        ("{jury: [offline, o], vote: mean}", "{'panel': {'judges': ['offline', 'o'], 'aggregate': 'mean'}}"),
-        ("{models: [offline, o], vote: mean}", "{'panel': {'judges': ['offline', 'o'], 'aggregate': 'mean'}}"),
-        ("{jury: {model: o, seed: 1}, size: 3}", "{'jury': {'judge': {'model': 'o', 'seed': 1}, 'size': 3}}"),
-        ("{jury: {judge: offline}, size: 3}", "{'jury': {'judge': 'offline', 'size': 3}}"),
-        ("{cascade: [offline, o]}", "{'cascade': {'first': 'offline', 'then': 'o', 'when': 'borderline'}}"),
+        ("{panel: [offline, o], aggregate: median}", "{panel: {judges: [offline, o], aggregate: median}}"),
+        ("{panel: offline}", "{panel: {judges: [offline]}}"),
+        ("{judges: [offline, o]}", "{panel: {judges: [offline, o]}}"),
+        ("{jury: [offline, o], vote: mean}", "{panel: {judges: [offline, o], aggregate: mean}}"),
+        ("{models: [offline, o], vote: mean}", "{panel: {judges: [offline, o], aggregate: mean}}"),
+        ("{jury: {model: o, seed: 1}, size: 3}", "{jury: {judge: {model: o, seed: 1}, size: 3}}"),
+        ("{jury: {judge: offline}, size: 3}", "{jury: {judge: offline, size: 3}}"),
+        ("{cascade: [offline, o]}", "{cascade: {first: offline, then: o, when: borderline}}"),
     ],
 )
 def test_what_is_beside_a_jury_a_panel_or_a_cascade_is_told_its_place(judge: str, written: str) -> None:

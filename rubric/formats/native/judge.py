@@ -10,6 +10,7 @@ from attrs import fields_dict
 from rubric.errors import DefinitionError, DumpError
 from rubric.formats import fields
 from rubric.formats.fields import WRITERS, mismatch
+from rubric.formats.yaml import on_a_line
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 
 
@@ -64,7 +65,7 @@ def _line(judge: dict[str, Any]) -> str:
         read_any_judge(judge)
     except (DefinitionError, fields.SeveralError):
         return ""
-    return f"; write {judge}"
+    return f"; write {on_a_line(judge)}"
 
 
 def _read_members(data: Any) -> list[AnyJudge]:

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 from rubric.errors import DefinitionError
 from rubric.formats.document import KeyPath
-from rubric.formats.fields import SeveralError, UnknownKeyError, WrongKeyError, problems_of
+from rubric.formats.fields import SeveralError, WrongKeyError, message_of, problems_of
 from rubric.formats.yaml import on_a_line
 from rubric.internals.conversions import conversions, meant_value
-from rubric.internals.guesses import key_cure, word_cure
+from rubric.internals.guesses import word_cure
 
 T = TypeVar("T")
 Read = Callable[[Any], object]
@@ -36,7 +36,7 @@ _TREE = {
     "yes": "then true if_true if_yes",
     "no": "else false if_false if_no",
 }
-_CURE = re.compile(r"; (write|did you mean|allowed|add it|quote|take|give|for a weight)\b.*", re.DOTALL)
+_CURE = re.compile(r"; ([^;]*write|did you mean|allowed|add it|quote|take|give|for a weight)\b.*", re.DOTALL)
 _OTHER = re.compile("if the colon is in the text, .*", re.DOTALL)
 """The other thing that a text of one word, a colon and more may be."""
 
@@ -61,7 +61,7 @@ def read_or_tell(read: Callable[[Any], T], data: Any, meant: Callable[[Any], Any
     except (DefinitionError, SeveralError) as problem:
         found = problems_of(problem)
         is_told = any(isinstance(error, _MeantError | _MeantKeyError) for _, error in found)  # of what is within it
-        are_names = all("; did you mean" in _said(error) for _, error in found)
+        are_names = all("; did you mean" in message_of(error) for _, error in found)
         mended = None if _trying.get() or is_told else meant(data)
         if mended is None or (are_names and all(value in data.values() for value in mended.values())):
             raise
@@ -84,7 +84,7 @@ def _also(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], d
 def _with_line(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], line: str) -> SeveralError:
     told: list[tuple[KeyPath, DefinitionError]] = []
     for path, error in found:
-        cure = _CURE.search(whole := _said(error))
+        cure = _CURE.search(whole := message_of(error))
         is_name = cure is not None and _name_in(cure[0]) in meant
         said = whole if is_name else _CURE.sub("", whole)
         said = said if len(said) < _LONGEST else said.partition("; ")[0]
@@ -97,12 +97,6 @@ def _with_line(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, An
 def _name_in(cure: str) -> str:
     found = re.match(r"; did you mean '(\w+)'", cure)
     return found[1] if found else ""
-
-
-def _said(error: DefinitionError) -> str:
-    if isinstance(error, UnknownKeyError):
-        return f"unknown key{key_cure(error.owner, error.key, error.allowed)}"
-    return error.message
 
 
 def meant_criterion(data: Any, read: Read, keys: Collection[str], checks: Collection[str]) -> dict[str, Any] | None:
@@ -129,7 +123,7 @@ def meant_criterion(data: Any, read: Read, keys: Collection[str], checks: Collec
             return None
         found = {"id": name, "text": value} if isinstance(value, str) else {"text": name, "weight": value}
     is_scale = bool({"levels", "choices"} & found.keys())
-    if found.pop("scale", is_scale) is not is_scale or (is_scale and found.get("answer") == "yes_no"):
+    if (found.pop("scale", False) and not is_scale) or (is_scale and found.get("answer") == "yes_no"):
         return None
     if "answer" not in rest and (is_scale or found.get("answer") == "yes_no"):
         found.pop("answer", None)
@@ -171,8 +165,9 @@ def _together(rest: dict[str, Any], keys: Collection[str], checks: Collection[st
         yield fields
     elif kind is not None:
         yield next((means for words, means in _TYPES.items() if str(kind).lower() in words.split()), {"type": kind})
-    if _ends(rest):
-        yield {"levels": {"min": take(_LOW), "max": take(_HIGH)}}
+    if scale := _scale_in(rest):
+        take(_LOW), take(_HIGH)
+        yield {"levels": scale}
     for key in ("choices", "options", "labels", "categories"):
         if isinstance(labels := rest.get(key), list) and isinstance(scores := take(_SCORES), list):
             is_paired = len(scores) == len(rest.pop(key))
@@ -189,10 +184,8 @@ def _alone(key: str, value: Any, keys: Collection[str], checks: Collection[str])
         return _check(str(value["type"]), value["value"], checks) or {key: value}
     if key == "check" and isinstance(value, dict) and len(value) == 1:
         return _check(str(next(iter(value))), next(iter(value.values())), checks) or {key: value}
-    if key == "answer" and isinstance(value, dict) and _ends(value):
-        return {
-            "levels": {"min": value.get("min", value.get("minimum")), "max": value.get("max", value.get("maximum"))}
-        }
+    if key == "answer" and isinstance(value, dict) and (scale := _scale_in(value)):
+        return {"levels": scale}
     if key in ("levels", "scale", "anchors") and (texts := _paired(value)) and "response" not in value[0]:
         is_whole = all(type(each) is int for each in texts.values())
         return {"levels": {n: text for text, n in texts.items()}} if is_whole else {"choices": texts}
@@ -223,13 +216,10 @@ def _check(name: str, value: Any, checks: Collection[str]) -> dict[str, Any]:
     return {"check": {_CHECKS.get(name, name): value}} if _CHECKS.get(name, name) in checks else {}
 
 
-def _ends(value: Mapping[Any, Any]) -> bool:
-    """True if *value* has a whole number as the lowest and one as the highest."""
-    return all([type(value[word]) for word in _in(words, value)] == [int] for words in (_LOW, _HIGH))
-
-
-def _in(words: str, value: Mapping[Any, Any]) -> list[str]:
-    return [word for word in words.split() if word in value]
+def _scale_in(value: Mapping[Any, Any]) -> str:
+    """Return the scale from the lowest to the highest whole number that *value* names, such as `1..5`; '' if none."""
+    ends = [value[word] for words in (_LOW, _HIGH) for word in words.split() if word in value]
+    return f"{min(ends)}..{max(ends)}" if [*map(type, ends)] == [int, int] else ""
 
 
 def _values(key: str, value: Any, beside: Mapping[str, Any]) -> Iterator[Any]:
@@ -249,8 +239,7 @@ def _values(key: str, value: Any, beside: Mapping[str, Any]) -> Iterator[Any]:
 
 def _levels(value: Any) -> Iterator[Any]:
     if isinstance(value, dict) and all(type(each) is int for each in value.values()):
-        is_scale = len(value) == 2 and _ends(value)  # noqa: PLR2004 - the ends
-        yield f"{min(value.values())}..{max(value.values())}" if is_scale else {n: text for text, n in value.items()}
+        yield _scale_in(value) or {number: text for text, number in value.items()}
     if isinstance(value, dict) and all(len(re.findall(r"\d+", str(key))) == 1 for key in value):
         yield {int(re.findall(r"\d+", str(key))[0]): text for key, text in value.items()}  # `score1_description`
     for each in conversions("levels", value):

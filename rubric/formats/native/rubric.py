@@ -87,8 +87,11 @@ _CONDITION = "a mapping with one of contains, regex, tool_called"
 
 def read_criterion(data: Any) -> Criterion:
     """Return one criterion: its text, or a mapping."""
-    keys = [*ANSWERS, *fields.KEYS[Criterion].values()]
-    return read_or_tell(_read_one, data, lambda given: meant_criterion(given, _read_one, keys, CHECKS))
+    return read_or_tell(_read_one, data, _meant)
+
+
+def _meant(data: Any) -> dict[str, Any] | None:
+    return meant_criterion(data, _read_one, [*ANSWERS, *fields.KEYS[Criterion].values()], CHECKS)
 
 
 def _read_one(data: Any) -> Criterion:
@@ -136,8 +139,7 @@ def read_criteria(data: Any) -> list[Criterion]:
     seen: dict[str, int] = {}
     criteria = []
     if isinstance(data, dict):
-        keys = [*ANSWERS, *fields.KEYS[Criterion].values()]
-        rows = [meant_criterion(row, _read_one, keys, CHECKS) for row in criteria_of(data)]
+        rows = [*map(_meant, criteria_of(data))]
         line = f"; write criteria: {on_a_line(rows)}" if None not in rows else ""
         raise DefinitionError("", f"expected a list of criteria, got a mapping{line}")
     for index, item in enumerate(fields.as_list(data, "a list of criteria")):
