@@ -78,7 +78,11 @@ def meant(
     command = command or context.command
     typed = [*(context.meta.get(TYPED, ()) if typed is None else typed)]
     if isinstance(command, click.Group) and (found := [each for each in typed if command.get_command(context, each)]):
-        said, command = "options come behind the command", command.get_command(context, found[0]) or command
+        if command is context.command:
+            said = "options come behind the command"
+        else:  # as in `cache stats`
+            context = click.Context(command, context, command.name)
+        command = command.get_command(context, found[0]) or command
         typed.remove(found[0])
     group = context if command is not context.command else context.parent or context
     rest = _units(_options_of(command, context), typed)
@@ -378,7 +382,8 @@ def _mended_value(
     cure = word_cure("choices", command.name or "", value, {*choices, *own}) if choices else ""
     new = shlex.split(meant_in(cure))
     if not new or new[0] in choices:
-        return f"{said}{cure}", {name: (first, *new)} if new else {}
+        change: dict[str, Sequence[str]] = {name: (first, *new)} if new else {}
+        return f"{said}{cure}", change or ({name: ()} if cure.startswith("; without it, ") else {})
     return f"{said}{cure}", {name: (), own[new[0]].name or "": new}
 
 

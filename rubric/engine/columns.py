@@ -142,6 +142,9 @@ class Columns:
         """
         there = [name for name in names if isinstance(name, str)]
         refuse_twice(there)
+        if not self.named and {"verdict", "findings", "judge_digest"}.issubset(there):  # as `Grades.to_jsonl` writes
+            said = "these rows are results of an earlier run; give the rows that were graded"
+            raise DefinitionError("candidate" if one else "candidates", f"{said}; the command view shows results")
         for name, of in self.named.items():
             for column in () if of is None else (of,) if isinstance(of, str) else of:
                 if column in there:

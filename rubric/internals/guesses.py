@@ -230,6 +230,8 @@ def item_cure(value: object, name: str) -> str:
     """Return the end of the message that *value* has no item *name*, if that is an attribute, or a word for one."""
     if not name.startswith("_") and hasattr(type(value), name):
         return f"; write {variable_of(value)}.{name}"
+    if name in getattr(value, "groups", ()):
+        return f"; write {variable_of(value)}.groups[{name!r}]"
     return f"; {meant}" if (meant := _expression(type(value), name)) else ""
 
 

@@ -481,9 +481,10 @@ def _lost_in(typed: Mapping[str, Any], code: str) -> list[str]:
         plain = os.fspath(value) if isinstance(value, os.PathLike) else value
         if value is None or (isinstance(plain, str) and len(plain) > 3 and plain in code):  # noqa: PLR2004 - shorter ones are in any line
             return True
-        return (
-            variable_of(value) in names or re.search(rf"(?<![\w.]){re.escape(repr(plain))}(?![\w.])", code) is not None
-        )
+        is_theirs = type(value).__module__.partition(".")[0] not in ("builtins", "rubric")
+        if variable_of(value) in names or (is_theirs and "client" in names):
+            return True
+        return re.search(rf"(?<![\w.]){re.escape(repr(plain))}(?![\w.])", code) is not None
 
     def is_lost(name: str, value: Any) -> bool:
         is_short = isinstance(value, str) and len(value) <= SHORT  # and so written out
@@ -540,11 +541,14 @@ def order_error(
 def _refuse_shape(call: _Call) -> None:
     """Refuse a call whose arguments are of kinds that the table knows: `Rubric('r', 'a', 'b')`, `Judge(['a', 'b'])`."""
     kinds = [*map(kind_of, call.args), *(f"{name}={kind_of(value)}" for name, value in call.named.items())]
-    for pattern, said in table()["shapes"].get(call.owner, {}).items():
+    own, shapes = {call.owner, call.alike}, table()["shapes"].items()
+    for pattern, said in (each for section, found in shapes if own & {*section.split()} for each in found.items()):
         if call.args and re.fullmatch(rf"{pattern}( \w+=\S+)*", " ".join(kinds)):
             sources = [repr(e) if type(e).__name__ == "Criterion" else source_of("", e, "client") for e in call.args]
-            within = map(partial(source_of, ""), call.args[0] if "{within}" in said else ())
-            parts = {"all": ", ".join(sources), "rest": ", ".join(sources[1:]), "within": ", ".join(within)}
+            held = call.args[0] if "{within}" in said else call.args[0].values() if "{values}" in said else ()
+            within = ", ".join(map(partial(source_of, ""), held))
+            parts = {"all": ", ".join(sources), "rest": ", ".join(sources[1:]), "within": within, "values": within}
+            parts["called"] = call.called
             ends = {"first": sources[0][:-1], "last": sources[-1][1:]}
             parts |= ends | {"short": min(sources, key=len), "long": max(sources, key=len)}
             if "{paired}" in said:  # labels, and a number for each
@@ -553,5 +557,5 @@ def _refuse_shape(call: _Call) -> None:
                 if len(names) != len(numbers):
                     continue
             field, _, message = said.partition(": ")
-            named = {name: source_of(name, value) for name, value in call.named.items()}
+            named = {name: source_of(name, value, name) for name, value in call.named.items()}
             raise CallError(field, call.checked(message.format(*sources, **named | parts)))

@@ -241,7 +241,7 @@ def align(  # noqa: PLR0917 - the order of the arguments is the order of the wor
         fields.check_name("edits", kind, get_args(Kind))
     if not isinstance(rubric, Rubric):
         raise fields.refuse("rubric", rubric, "a Rubric")
-    if isinstance(grades, str | PathLike):
+    if isinstance(grades, str | PathLike) or not all(isinstance(each, Grade | Ungraded) for each in grades):
         raise fields.refuse("grades", grades, "results to score anew, such as what grade_many(...).collect() returns")
     kinds: list[Kind] = [kind for kind in get_args(Kind) if kind in edits]
     called = {*kinds} - {*_FREE}

@@ -69,6 +69,9 @@ def places_by(
     Raises:
         DefinitionError: No result has it; the *cure* says how results get it.
     """
+    if isinstance(by, list | tuple):
+        several = f"; for all of them, a function: lambda result: tuple(result.variables[name] for name in {[*by]})"
+        raise refuse("by", by, f"one name{f', such as {by[0]!r}' if by else ''}{several if len(by) > 1 else ''}")
     places: dict[str, list[int]] = {}
     for place, result in enumerate(results):
         for value in _values_of(result, by):

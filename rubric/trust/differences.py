@@ -291,15 +291,26 @@ def _compare(a: Judged, b: Judged, labels: Any) -> Difference:
     )
 
 
+def _grouped_anew(a: Judged, b: Judged, by: str | Mapping[Any, str]) -> str:
+    """Return how the runs get the groups that they lack."""
+    lacking = []
+    for run, which in ((a, "new"), (b, "old")):
+        try:
+            run.rows_by(by)
+        except DefinitionError:
+            lacking.append(which)
+    line = f"rubric grade-many rubric.yaml data.csv --by {by} --out {lacking[0]}.jsonl"
+    again = f"grade the {' and the '.join(lacking)} run again with columns as before, such as {line}"
+    joined = f"write compare(new, old, by={{row['key']: row[{by!r}] for row in rows}}) to join rows by key"
+    return f"{again}; the same --store pays nothing twice; {joined}"
+
+
 def _by_group(whole: Difference, a: Judged, b: Judged, labels: Any, by: str | Mapping[Any, str]) -> Difference:
     """Return *whole* with the difference of each group, p corrected for their number, and what is left out."""
-    joined = f"write compare(new, old, by={{row['key']: row[{by!r}] for row in rows}}) to join rows by key"
-
-    def again(which: str) -> str:
-        line = f"rubric grade-many rubric.yaml data.csv --by {by} --out {which}.jsonl"
-        return f"grade the {which} run again, such as {line}; the same --store pays nothing twice; {joined}"
-
-    sides = [run.rows_by(by, again(which)) for run, which in ((a, "new"), (b, "old"))]
+    try:
+        sides = [run.rows_by(by) for run in (a, b)]
+    except DefinitionError:
+        sides = [run.rows_by(by, _grouped_anew(a, b, by)) for run in (a, b)]
     runs = zip((a, b), sides, strict=True)
     new, old = ({(run.names[row], name) for name, rows in side.items() for row in rows} for run, side in runs)
     if apart := sorted({key for key, _ in new ^ old}.difference(whole.unpaired_new, whole.unpaired_old)):

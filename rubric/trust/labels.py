@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve, field, frozen
@@ -238,14 +237,27 @@ class Labels(NoTruth):
         return cls(rows)
 
 
-def as_labels(value: object) -> Labels:
+def as_labels(value: Any) -> Labels:
     """Return *value* as labels; a mapping is made into them, and a path is read."""
     if isinstance(value, Labels):
         return value
     if isinstance(value, Mapping):
         return Labels(value)
-    if isinstance(value, str | Path):
-        return Labels.read(value)
+    is_series = hasattr(value, "to_dict") and hasattr(value, "keys")  # of pandas, as a frame is
+    is_frame = is_series and hasattr(value, "columns")
+    if is_frame or isinstance(value, str | PathLike):
+        read, call = (Labels.from_pandas, "from_pandas(labels") if is_frame else (Labels.read, f"read({str(value)!r}")
+        try:
+            return read(value)
+        except DefinitionError as error:  # here no columns are named
+            said = error.message
+            if isinstance(said, Wording):
+                said = said.render(lambda name, given: f"Labels.{call}, {name}={given!r})")
+            raise DefinitionError(error.field, said) from None
+    if is_series:
+        is_named = isinstance(next(iter(value.keys()), 0), str)  # by what its index has
+        line = "labels.to_dict()" if is_named else "Labels(dict(enumerate(labels)), by='index')"
+        raise DefinitionError("labels", f"a column is read by its index; write {line}")
     cure = " (by place, write Labels(dict(enumerate(labels)), by='index'))" if isinstance(value, list | tuple) else ""
     raise fields.refuse("labels", value, f"Labels, a mapping such as {{key: value}}{cure}, or the path of a file")
 

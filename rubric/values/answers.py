@@ -186,11 +186,26 @@ def _as_bands(value: Any) -> Any:  # noqa: C901 - a branch a form
     if isinstance(value, tuple | list) and value and all(isinstance(each, str) for each in value):
         texts = {round(10 * n / max(1, len(value) - 1)): text for n, text in enumerate(value)}
         raise DefinitionError("ranges", f"give the number of each text, such as {texts}; labels alone are Choices")
+    if isinstance(value, tuple | list) and value and all(isinstance(each, Mapping) for each in value):
+        raise DefinitionError("ranges", f"levels are given by their numbers{_of_rows(value)}")
     if isinstance(value, tuple | list) and len(value) == 2:  # noqa: PLR2004 - a pair
         low, high = map(plain_number, value)
         if isinstance(low, int) and isinstance(high, int) and not isinstance(low, bool) and not isinstance(high, bool):
             return (ScoreRange(low, high),)
     return value
+
+
+def _of_rows(rows: Sequence[Mapping[Any, Any]]) -> str:
+    """Return the end of the message on *rows* as files have them, `{score_range: [0, 2], text: ...}`: the mapping."""
+    found: dict[Any, str] = {}
+    for row in rows:
+        numbers = [n for each in row.values() for n in (each if isinstance(each, tuple | list) else [each])]
+        texts = [numbers.pop(n) for n in range(len(numbers) - 1, -1, -1) if isinstance(numbers[n], str)]
+        key = numbers[0] if len({*numbers}) == 1 else "-".join(map(str, numbers))
+        if not 1 <= len(numbers) <= 2 or len(texts) != 1:  # noqa: PLR2004 - the ends
+            return ", such as {1: 'unclear', 5: 'clear'}"
+        found[key] = texts[0]
+    return f"; write {found}"
 
 
 # Compiled on first use: few rubrics are built of such texts.

@@ -148,7 +148,8 @@ def place_in_run(
     if output is None:
         output = part.text_at(at)
         if not output.strip() and not (isinstance(run, Run) and (events or run.metadata)):
-            raise DefinitionError("output", f"is not there: {answer_of(part.run)[1]}" if events else _MISSING)
+            given = messages or isinstance(run, Run)
+            raise DefinitionError("output", f"is not there: {answer_of(part.run)[1]}" if given else _MISSING)
         part = evolve(part, lacks_answer=at is None)
     elif at and before is not None and _is_of(before, "assistant") and before.content.strip() == output.strip():
         del events[at]  # the output became what was said just before it

@@ -235,7 +235,7 @@ def test_the_last_two_runs_of_the_same_files_are_compared() -> None:
     lacking = run("compare", "--by", "topic")
     (new, old), (which, message) = kept(), lacking.stderr.splitlines()
     assert which == f"new: {new / 'results.jsonl'}, old: {old / 'results.jsonl'}, runs of rubric.yaml replies.jsonl"
-    assert "grade the new run again" in message
+    assert "grade the new and the old run again" in message
 
 
 # -- in the browser ----------------------------------------------------------------------------------------

@@ -51,11 +51,11 @@ criteria:
         ("# only a comment", "1:1: there is nothing in it; a rubric has `criteria`, `text` or `tree`"),
         (
             "- a",
-            "1:1: expected a rubric (a mapping with criteria, text or tree), got a list; write rubric: reply and criteria: [Is polite]",
+            "1:1: expected a rubric (a mapping with criteria, text or tree), got a list; such as rubric: reply and criteria: [Is polite]",
         ),
         (
             "just words",
-            "1:1: expected a rubric (a mapping with criteria, text or tree), got 'just words'; write rubric: reply and criteria: [Is polite]",
+            "1:1: expected a rubric (a mapping with criteria, text or tree), got 'just words'; such as rubric: reply and criteria: [Is polite]",
         ),
         ("rubric: a", "1:1: a rubric has criteria, text or tree, and here is none; write one"),
         (
@@ -65,9 +65,12 @@ criteria:
         ("text: a\ncriteria: [b]", "2:1: criteria: a rubric has text or criteria, not both; nest one in the other"),
         (
             "criteria:",
-            "1:10: criteria: expected a list of criteria, got nothing; write criteria: [Is polite, Is clear]",
+            "1:10: criteria: expected a list of criteria, got nothing; such as criteria: [Is polite, Is clear]",
         ),
-        ("criteria: a", "1:11: criteria: expected a list of criteria, got 'a'; write criteria: [Is polite, Is clear]"),
+        (
+            "criteria: a",
+            "1:11: criteria: expected a list of criteria, got 'a'; such as criteria: [Is polite, Is clear]",
+        ),
         ("text: 5", '1:7: text: expected text, got 5; quote it: "5"'),
         ("text: ''", "1:7: text: expected text, got an empty one; write what is to be judged"),
         ("text: a\nrubric: 5", '2:9: rubric: expected text, got 5; quote it: "5"'),
@@ -88,7 +91,7 @@ criteria:
         ),
         (
             "text: a\nscale: likert",
-            "2:8: scale: expected unit, boolean, letter or {likert: {min: 1, max: 5}}, got 'likert'; write scale: {likert: {min: 1, max: 5}}; or, for what the judge says, in a criterion, levels: 1..5",
+            "2:8: scale: expected unit, boolean, letter or {likert: {min: 1, max: 5}}, got 'likert'; such as scale: {likert: {min: 1, max: 5}}; or, for what the judge says, in a criterion, levels: 1..5",
         ),
         (
             "text: a\nscale: {likert: {min: 5, max: 1}}",
@@ -134,7 +137,7 @@ def test_rubric_problems(text: str, problem: str) -> None:
         ("{text: a, levels: {0: a, 1: b}, answer: unit}", None),
         (
             "{text: a, when: {}}",
-            "28: criteria[0].when: expected a mapping with one of contains, regex, tool_called, got nothing; for a word of the candidate, write when: {contains: refund}; what depends on an answer is a tree, such as tree: {ask: Was it asked?, yes: {ask: Is it answered?, yes: 1, no: 0}, no: 1}",
+            "28: criteria[0].when: expected a mapping with one of contains, regex, tool_called, got nothing; for a word of the candidate, such as when: {contains: refund}; what depends on an answer is a tree, such as tree: {ask: Was it asked?, yes: {ask: Is it answered?, yes: 1, no: 0}, no: 1}",
         ),
         (
             "{text: a, when: {holds: f}}",

@@ -86,7 +86,9 @@ def values() -> dict[str, Any]:
         "criterion_difference": compare(graded, graded)["pass rate"],
         "result": graded[0], "results": [*graded], "difference": compare(graded, graded),
         "criterion_agreement": agreement(graded, LABELS).overall,
-        "frame": pd.DataFrame({"key": [0], "value": [1]}),
+        "frame": pd.DataFrame([
+            {"key": n, "value": 1, "topic": "a", "text": f"Is warm {n}", "weight": 1} for n in range(len(graded))
+        ]),
         "pairs": PAIRS, "preferences": PREFERENCES, "preference": PREFERENCES[0],
     }  # fmt: skip
 
@@ -141,6 +143,7 @@ TO_READ = {
     "suite.yaml": dumps_suite(VALUES["suite"]),
     "results.jsonl": VALUES["grades"].to_jsonl(),
     "labels.csv": "key,value,id,label\n0,1,0,1\n",
+    "results.json": '[{"output": "We thank you."}]',
     "rows.csv": "output\nWe thank you.\n",
     "reply.txt": "We thank you.",
 }
@@ -328,24 +331,24 @@ def test_a_key_of_another_system_is_answered_with_ours(kind: str, key: str) -> N
 
 ONE = "rubric: r\ncriteria: [{text: Is warm, %s}]\n"
 FILES = [  # what is written, what the error says, and what is written then
-    ("rubric: r\ncriteria: Is warm\n", "write criteria: [Is polite, Is clear]", "rubric: r\ncriteria: [Is warm]\n"),
+    ("rubric: r\ncriteria: Is warm\n", "such as criteria: [Is polite, Is clear]", "rubric: r\ncriteria: [Is warm]\n"),
     ("rubric: r\nscale: 1-5\ntext: a\n", "scale: {likert: {min: 1, max: 5}}", "scale: {likert: {min: 1, max: 5}}\ntext: a"),
     (ONE % "weight: 60%", "60% is 0.6", ONE % "weight: 0.6"),
     (ONE % "weight: -2", "polarity: penalty, weight: 2}", ONE % "polarity: penalty, weight: 2"),
     (ONE % "scale: [1, 5]", "did you mean 'levels'?", ONE % "levels: [1, 5]"),
-    ("criteria: [{text: [Is polite, Is clear]}]\n", 'write "Is polite.\\n', 'criteria: [{text: "Is polite.\\n\\nIs clear."}]\n'),
+    ("criteria: [{text: [Is polite, Is clear]}]\n", 'such as "Is polite.\\n', 'criteria: [{text: "Is polite.\\n\\nIs clear."}]\n'),
     (ONE % "threshold: 0.5", "did you mean 'min_score'?", ONE % "min_score: 0.5"),
-    (ONE % "check: contains ticket", "write check: {contains: ticket}", "criteria: [{check: {contains: ticket}}]"),
-    (ONE % "when: contains refund", "write when: {contains: refund}", ONE % "when: {contains: refund}"),
-    (ONE % "anchors: {Hi: 1}", "write anchors: [{response: Thank you", ONE % "anchors: [{response: Hi, score: 1}]"),
+    (ONE % "check: contains ticket", "such as check: {contains: ticket}", "criteria: [{check: {contains: ticket}}]"),
+    (ONE % "when: contains refund", "such as when: {contains: refund}", ONE % "when: {contains: refund}"),
+    (ONE % "anchors: {Hi: 1}", "such as anchors: [{response: Thank you", ONE % "anchors: [{response: Hi, score: 1}]"),
     (ONE % "polarity: negative", "must not hold is a 'guard'", ONE % "polarity: guard"),
     (ONE % "polarity: bad", "takes points off a 'penalty'", ONE % "polarity: penalty"),
     (ONE % "polarity: gate", "and required, a setting beside it", ONE % "required: true"),
     (ONE % "required: 'yes'", "required: true}", ONE % "required: True"),
     ("pass: 80%\ncriteria: [a]\n", "did you mean 'threshold'?", "threshold: 0.8\ncriteria: [a]\n"),
     ("threshold: 4/5\ncriteria: [a]\n", "4/5 is 0.8", "threshold: 0.8\ncriteria: [a]\n"),
-    ("evaluation_steps: [a, b]\n", "write criteria: [Checks the facts", "criteria: [a, b]\n"),
-    ("- rubric: r\n- criteria: [a]\n", "write rubric: reply and criteria: [Is polite]", "rubric: r\ncriteria: [a]\n"),
+    ("evaluation_steps: [a, b]\n", "such as criteria: [Checks the facts", "criteria: [a, b]\n"),
+    ("- rubric: r\n- criteria: [a]\n", "such as rubric: reply and criteria: [Is polite]", "rubric: r\ncriteria: [a]\n"),
     ("criteria:\n\t- Is warm\n", "indent by spaces", "criteria:\n  - Is warm\n"),
     ("criteria:\n  - @dana is greeted\n", "a text that begins so is quoted", "criteria:\n  - '@dana is greeted'\n"),
     ("criteria:\n  - 'Is warm\n", "a quote was opened and not closed", "criteria:\n  - 'Is warm'\n"),
@@ -400,7 +403,9 @@ def test_each_command_and_option_that_is_proposed_is_there() -> None:
         if isinstance(each, click.Option) for name in (*each.opts, *each.secondary_opts)
     }  # fmt: skip
     assert not [
-        cure for cure in TABLE["commands"]["every"] if " " not in cure and cure not in (*commands(), "stats", "verify")
+        cure
+        for cure in TABLE["commands"]["every"]
+        if " " not in cure and cure not in (*commands(), "stats", "verify", "export")
     ]
     assert not [cure for cure in TABLE["options"]["every"] if " " not in cure and cure not in options]
 

@@ -35,6 +35,7 @@ MARKS = pd.DataFrame({"id": [0, 1], "verdict": [True, False]})
 NAMES: dict[str, Any] = {name: getattr(rubric, name) for name in rubric.__all__} | {
     "compare": compare, "agreement": agreement, "Labels": Labels, "rows": ROWS, "marks": MARKS,
     "marked": Labels({0: True, 1: False}), "r": R, "one": ONE, "g": G, "gs": GS, "df": DF, "re": re, "rubric": rubric,
+    "Client": type("Client", (), {}),
 }  # fmt: skip
 
 
@@ -288,7 +289,30 @@ SAYS = [
     # values of runs have their words
     ("Message(role='user', text='hi')", "Write Message(role='user', content='hi')"),
     ("ToolCall('a', args={'q': 1}, output='x', id='1')", "write ToolCall('a', arguments={'q': 1}, result='x')"),
-    ("Candidate(run=[{'role': 'user', 'content': 'a'}])", "write Candidate(messages=messages)"),
+    ("Candidate(run=[{'role': 'user', 'content': 'a'}])", "read; Candidate(run=read(messages))"),
+    ("Candidate(input='a', reference='b')", "output: is missing: Candidate("),
+    # what a file or a frame has, in code
+    ("r.rates('a', [{'score_range': [0, 2], 'text': 'x'}, {'score': 3, 'text': 'y'}])", "write {'0-2': 'x', 3: 'y'}"),
+    ("Criterion('a', levels=[{'score': 1}])", "such as {1: 'unclear', 5: 'clear'}"),
+    ("Criterion('Is clear', weight=float('nan'))", "the cell of 'Is clear' is empty; leave its weight out"),
+    ("Rubric.from_pandas(marks)", "write Rubric('reply', frame[['text', 'weight']].to_dict('records'))"),
+    ("agreement(gs, marks)", "name it: Labels.from_pandas(labels, columns={'key': 'id', 'value': 'verdict'})"),
+    ("agreement(gs, marks['verdict'])", "write Labels(dict(enumerate(labels)), by='index')"),
+    ("agreement(gs, marks['verdict'].rename(index=str))", "write labels.to_dict()"),
+    ("gs.by(['topic'])", "by: expected one name, such as 'topic', got"),
+    ("gs.by(['a', 'b'])", "lambda result: tuple(result.variables[name] for name in ['a', 'b'])"),
+    ("grade_many([{'verdict': 'pass', 'findings': [], 'judge_digest': 'x'}], r, 'offline')", "give the rows that were"),
+    ("gs.hist(bins=3)", "write grades.plot()"),
+    ("gs.groupby('topic')", "write grades.to_pandas().groupby([*frame['topic']])['score'].mean()"),
+    # judges
+    ("Panel({'a': 'offline', 'b': 'x'})", "for the same judges, write Panel('offline', 'x')"),
+    ("grade('x', r, {'model': 'm', 'temperature': 0})", "Judge(**{'model': 'm', 'temperature': 0})"),
+    ("grade('x', r, {'a': 'm', 'b': 'n'})", "a judge judges every criterion"),
+    ("grade('x', r, Client(), model='m')", "import model; grade('x', rubric, model(client, 'm'))"),
+    ("grade_many(['x'], r, model='m', judge=Client())", "import model; grade_many(['x'], rubric, model(judge, 'm'))"),
+    ("grade('x', r, client=Client(), model='m')", "import model; grade('x', rubric, model(client, 'm'))"),
+    ("Judge(Client(), 'm')", "write rubric.model(client, 'm')"),
+    ("evaluate(dataset=['a'], rubric=r, judge='offline')", "many candidates are for another call"),
     ("Run([{'role': 'user', 'content': 'a'}])", "write from rubric.runs import read; read(messages)"),
     # a word for one option as the value of another
     ("Criterion('a', type='gate')", "write required=True"),

@@ -194,7 +194,7 @@ def test_groups_that_results_lack_are_cured_at_a_terminal(tmp_path: Path) -> Non
     done = run("compare", file, file, "--by", "topic")
     assert done.exit_code == 2
     assert (
-        "run again, such as rubric grade-many rubric.yaml data.csv --by topic --out new.jsonl; the same --store pays"
+        "run again with columns as before, such as rubric grade-many rubric.yaml data.csv --by topic --out new.jsonl; the same --store pays"
         in done.stderr
     )
     assert "compare(" not in done.stderr

@@ -100,7 +100,7 @@ def test_runs_without_the_variable_are_refused_with_what_to_do() -> None:
     with pytest.raises(DefinitionError) as caught:
         compare(plain, plain, by="topic")
     assert (
-        "no result here has it: grade the new run again, such as rubric grade-many rubric.yaml data.csv --by topic"
+        "no result here has it: grade the new and the old run again with columns as before, such as rubric grade-many rubric.yaml data.csv --by topic"
         in caught.value.message
     )
     assert "by={row['key']: row['topic'] for row in rows}" in caught.value.message

@@ -36,7 +36,9 @@ _TREE = {
     "yes": "then true if_true if_yes",
     "no": "else false if_false if_no",
 }
-_CURE = re.compile(r"; ([^;]*write|did you mean|allowed|add it|quote|take|give|for a weight)\b.*", re.DOTALL)
+_CURE = re.compile(
+    r"; ([^;]*write|[^;]*such as|did you mean|allowed|add it|quote|take|give|for a weight)\b.*", re.DOTALL
+)
 _OTHER = re.compile("if the colon is in the text, .*", re.DOTALL)
 """The other thing that a text of one word, a colon and more may be."""
 
@@ -206,7 +208,11 @@ def _check(name: str, value: Any, checks: Collection[str]) -> dict[str, Any]:
         found = _check(denied[1], value, checks)
         return {**found, "polarity": "guard"} if found else {}
     if re.fullmatch("max_?(length|chars|characters)", name, re.IGNORECASE) and type(value) is int:
-        return {"check": {"matches": f"(?s)^.{{0,{value}}}$"}}
+        return {"check": {"matches": f"(?s).{{{value + 1}}}"}, "polarity": "guard"}
+    if type(value) is int and (bound := re.fullmatch("(max|min)_?(words?|word_?count)", name, re.IGNORECASE)):
+        return {"check": {"assertion": {"type": "word-count", "value": {bound[1].lower(): value}}}}
+    if type(value) is int and re.fullmatch("min_?(length|chars|characters)", name, re.IGNORECASE):
+        return {"check": {"matches": f"(?s).{{{value}}}"}}
     if re.fullmatch("is[-_]json|(json_?)?schema", name, re.IGNORECASE):
         return {"check": {"fits_schema": value} if isinstance(value, dict) else "is_json"}
     if name == "icontains" and isinstance(value, str):

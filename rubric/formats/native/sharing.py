@@ -8,9 +8,11 @@ so, and `spread` reads it; what would not be read as it was is written out.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from rubric.errors import DefinitionError
@@ -18,13 +20,15 @@ from rubric.formats.document import steps_of
 from rubric.formats.fields import KEYS, SeveralError, UnknownKeyError, mismatch
 from rubric.formats.json_values import each_text
 from rubric.formats.rubric_items import free_name
-from rubric.formats.yaml import to_yaml
+from rubric.formats.yaml import on_a_line, to_yaml
 from rubric.suites.cases import Case
 
 Data = dict[str, Any]
 
 _FILLED = ("input", "messages", "output", "reference", "context", "rubric")
 _SLOT = re.compile(r"\{\{\s*([^{}\s]+)\s*\}\}")
+_LIKE_SLOT = re.compile(r"\$?\{\{\s*(?:(?:matrix|vars|variables|inputs)\.)?([\w-]+)\s*\}\}|\$?\{([\w-]+)\}")
+"""What other systems fill in."""
 
 
 # -- reading ------------------------------------------------------------------------------------------------
@@ -54,20 +58,30 @@ def spread(data: Data) -> tuple[Data, list[int]]:
             try:
                 one = _case({"id": f"case-{index + 1}", **case}, defaults, row) if isinstance(case, dict) else case
             except DefinitionError as problem:
-                raise DefinitionError(f"cases[{index}]", problem.message) from None
+                field = ".".join(filter(None, (f"cases[{index}]", problem.field)))
+                raise DefinitionError(field, problem.message) from None
             made.append(one)
             origin.append(index)
     return {**rest, "cases": made}, origin
 
 
+_MOST_ROWS = 6
 _ROWS = "a list of mappings with fields of a case"
 
 
 def _rows(matrix: Any) -> list[Any]:
     if not isinstance(matrix, list):
-        said = mismatch(_ROWS, matrix).message
-        raise DefinitionError("matrix", f"{said}; write matrix: [{{cell: {{tone: warm}}, variables: {{tone: warm}}}}]")
+        raise DefinitionError("matrix", f"{mismatch(_ROWS, matrix).message}; {_meant_rows(matrix)}")
     return matrix
+
+
+def _meant_rows(matrix: Any) -> str:
+    """Return the rows that a mapping of values, as CI systems have it, is meant for; or an example of rows."""
+    axes = [*matrix.values()] if isinstance(matrix, dict) else []
+    if not axes or not all(isinstance(values, list) for values in axes) or math.prod(map(len, axes)) > _MOST_ROWS:
+        return "such as matrix: [{cell: {tone: warm}, variables: {tone: warm}}]"
+    cells = [dict(zip(matrix, values, strict=True)) for values in product(*axes)]
+    return f"write {on_a_line({'matrix': [{'cell': cell, 'variables': cell} for cell in cells]})[1:-1]}"
 
 
 def _check(key: str, data: Any, refused: Sequence[str] = ()) -> Data:
@@ -86,7 +100,52 @@ def _case(case: Data, defaults: Data, row: Data) -> Data:
     shared = {**defaults, **row}
     filled = {key: fill_slots(shared[key], variables) for key in _FILLED if key in shared}
     id_ = _SLOT.sub(lambda slot: str(case["id"]) if slot[1] == "id" else slot[0], row.get("id", _id_of(row)))
-    return {**shared, **filled, **case, "id": id_} if row else {**shared, **filled, **case}
+    if not row:
+        return {**shared, **filled, **case}
+    own = {key: fill_slots(case[key], variables) for key in _FILLED if key in case}
+    made = {**shared, **filled, **case, **own, "id": id_}
+    refuse_unfilled(made, case)
+    return made
+
+
+def refuse_unfilled(case: Data, written: Data | None = None) -> None:
+    """
+    Refuse texts of a *case*, written out, in which one of its variables seems to stand, with the text that is meant.
+
+    Args:
+        case: Fields of a case.
+        written: What it was written as, if it is of a matrix, which fills in its slots.
+
+    Raises:
+        DefinitionError: It has such a text.
+    """
+    known = {**_mapping(case.get("cell")), **_mapping(case.get("variables"))}
+    for key in _FILLED if known else ():
+        for text in _texts((case if written is None else written).get(key)):
+            slots = [slot for slot in _LIKE_SLOT.finditer(text) if (slot[1] or slot[2]) in known]
+            if written is not None:
+                slots = [slot for slot in slots if not _SLOT.fullmatch(slot[0]) or "." in slot[0]]
+            whole = text
+            for slot in reversed(slots):
+                name = slot[1] or slot[2]
+                shown = _text(known[name]) if written is None else f"{{{{ {name} }}}}"
+                whole = f"{whole[: slot.start()]}{shown}{whole[slot.end() :]}"
+            if slots:
+                said = f"{slots[0][0]} would stay as it is: "
+                said += "a slot is {{ name }}" if written is not None else "a case's own texts have no slots"
+                raise DefinitionError(key, f"{said}; write {on_a_line({key: whole})[1:-1]}")
+
+
+def _mapping(value: Any) -> Data:
+    return value if isinstance(value, dict) else {}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value if isinstance(value, list) else value.values():
+            yield from _texts(inner)
 
 
 def _id_of(row: Data) -> str:

@@ -16,8 +16,9 @@ from rubric.formats.files import parse_file
 from rubric.formats.native.judge import read_any_judge, read_judges
 from rubric.formats.native.rubric import loading_of, read_images, read_rubric, reading_from
 from rubric.formats.native.runs import read_call, read_message, read_metrics, read_run
-from rubric.formats.native.sharing import fill_slots, share, spread, with_variables
+from rubric.formats.native.sharing import fill_slots, refuse_unfilled, share, spread, with_variables
 from rubric.formats.notes import Loading, Notes
+from rubric.formats.yaml import on_a_line
 from rubric.internals.fields import names_a_file, nearest, suggest
 from rubric.suites.cases import Case, Turn
 from rubric.suites.suite import Suite
@@ -88,20 +89,27 @@ def _read_written_out(data: Any) -> Suite:
         _refuse_name(default, named)
     if default is not None and not _is_reference(default):
         default = _readable(gathering, default, "rubric")
+    with gathering.at():
+        _refuse_threshold(given, default, named)
     if isinstance(given.get("cases"), list):
         cases = given["cases"] = [*given["cases"]]
         first: dict[str, int] = {}
-        for index, case in enumerate(cases):
-            if isinstance(case, dict):
+        for index, written in enumerate(cases):
+            if isinstance(written, dict):
+                case = {**written}
                 with gathering.at("cases", index, "id"):
                     _check_new(case.get("id"), index, first)
                 with gathering.at("cases", index, "rubric"):
                     _refuse_name(case.get("rubric"), named)
+                with gathering.at("cases", index):
+                    _refuse_threshold(case, case.get("rubric", default), named)
                 rubric: Any = "unknown"  # where its reference is wrong, so that the rest of the case is read
                 with gathering.at("cases", index):
                     rubric = _rubric_of(case, named, default)
                 with gathering.at("cases", index, "rubric"):
                     rubric = _follow(rubric)
+                with gathering.at("cases", index):
+                    refuse_unfilled(case | ({} if rubric is None else {"rubric": rubric}))
                 held = {} if rubric is None else {"rubric": with_variables(rubric, case.get("variables", {}))}
                 cases[index] = {"id": f"case-{index + 1}", **case, **held}
     with gathering.at():
@@ -202,6 +210,27 @@ def _refuse_name(rubric: Any, named: Any) -> None:
         said = "a rubric" if rubric in named else "no rubric"
         cures = f"write rubric: {{ref: {refers}}}, or, to ask by this text, rubric: [{asks}]"
         raise DefinitionError("", f"{rubric!r} is {said} under `rubrics`; {cures}")
+
+
+_LONGEST_LINE = 600
+_THRESHOLDS = ("threshold", "pass_threshold", "passing_score", "min_score", "pass_mark")
+
+
+def _refuse_threshold(data: dict[str, Any], rubric: Any, named: dict[Any, Any]) -> None:
+    """Refuse a threshold beside a *rubric*, which is to have it, with the rubric that is meant; it leaves *data*."""
+    name = rubric["ref"] if _is_reference(rubric) else None
+    whole = named.get(name) if name else rubric
+    whole = {"text": whole} if isinstance(whole, str) else {"criteria": whole} if isinstance(whole, list) else whole
+    key = next((each for each in _THRESHOLDS if each in data), "")
+    if not key or not isinstance(whole, dict):
+        return
+    if _is_path(str(whole.get("text", ""))):
+        raise fields.WrongKeyError(key, f"unknown key; the threshold is the rubric's; write it in {whole['text']}")
+    own = {"threshold": data.pop(key), **whole}
+    line = on_a_line({"rubrics": {name: own}} if name else {"rubric": own})[1:-1]
+    if len(line) > _LONGEST_LINE:
+        line = "threshold: 0.8 there"
+    raise fields.WrongKeyError(key, f"unknown key; the threshold is the rubric's; write {line}")
 
 
 def _read_any_rubric(data: Any) -> Rubric:

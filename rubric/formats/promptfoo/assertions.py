@@ -27,6 +27,7 @@ from rubric.formats.images import Attached
 from rubric.formats.includes import from_here, is_reference, read_text_at
 from rubric.formats.javascript import JavaScript, Transform, Transformed, inline, tell_engine
 from rubric.formats.javascript_modules import program_at, program_of_file
+from rubric.formats.keys import table_of
 from rubric.formats.promptfoo import texts
 from rubric.formats.promptfoo.graders import BAR, GRADERS, NEED_VALUE, read_check
 from rubric.formats.promptfoo.parts import Assertion, as_assertion, judge_of, lacking, placeholder
@@ -437,7 +438,7 @@ def _of_type(at: Cursor, context: Context, depth: int) -> Assertion | None:
         at.error("an assertion has a type, such as llm-rubric or contains")
         return None
     bare = kind.removeprefix("not-")
-    if near := _misspelt(kind):
+    if near := "" if bare in at.loading.functions else _misspelt(kind):
         at["type"].error(f"unknown type {kind!r}; did you mean {near!r}?", slip=True)
         return None
     if kind != bare and bare in _TURNED_HERE:
@@ -480,7 +481,9 @@ def _misspelt(kind: str) -> str:
     bare = kind.removeprefix("not-")
     if bare in KNOWN or ":" in bare or find_kind(bare) is not None:
         return ""
-    near = fields.misspelt(_TURNED.sub("", kind), KNOWN)
+    plain = _TURNED.sub("", kind)
+    near = next((name for name, words in table_of("promptfoo")["meant"].items() if plain.lower() in words.split()), "")
+    near = near or fields.misspelt(plain, KNOWN)
     return f"not-{near}" if near and _TURNED.match(kind) else near
 
 
