@@ -114,10 +114,13 @@ class ClientModel:
             return await _ANSWERS[self.kind](self, ask)
         except (ModelError, asyncio.CancelledError):
             raise
-        except Exception as error:
+        except Exception as raised:
+            # Inspect's last attempt is the cause of tenacity's error, whose own words are an address in memory.
+            wrapped = type(raised).__name__ == "RetryError" and raised.__cause__ is not None
+            error: Any = raised.__cause__ if wrapped else raised
             # OpenAI's `parse`, which LangChain calls, raises them for a reply that was cut or filtered, and paid for.
             if type(error).__name__ in ("LengthFinishReasonError", "ContentFilterFinishReasonError"):
-                said = getattr(error, "completion", None) or error.response.json()  # type: ignore[attr-defined]
+                said = getattr(error, "completion", None) or error.response.json()
                 return reply_from(said, price=partial(with_cost, ask.judge))
             response = getattr(error, "response", None)
             status = getattr(response, "status_code", None) or getattr(error, "status", None)  # DSPy's errors say it
@@ -130,7 +133,7 @@ class ClientModel:
             secret = getattr(self.client, "api_key", None)
             secrets = [secret] if isinstance(secret, str) and secret else []
             failure = failure_of(error, secrets, answer)
-            raise ModelError(relax(ask, *sent, failure) if self.kind == "openai" else failure) from error
+            raise ModelError(relax(ask, *sent, failure) if self.kind == "openai" else failure) from raised
 
     async def call(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """Return what *function*, a method of the client, returns; that of a sync client is called in a thread."""

@@ -175,13 +175,15 @@ def test_many_candidates_go_side_by_side(client: Callable[[Endpoint], Any], serv
 def test_an_error_has_the_kind_of_its_status(
     client: Callable[[Endpoint], Any], server: Server, behaviour: str, kind: str
 ) -> None:
-    """By the HTTP status; nothing is sent twice within one attempt but by Inspect, whose provider's client retries."""
+    """By the status, in the server's words; an attempt sends once, but by Inspect, whose provider's client retries."""
     endpoint = server.at(behaviour)
     judge = Judge(client(endpoint), retries=0)
     outcome = asyncio.run(attempt(model_of(judge), ask_of(judge)))
     assert isinstance(outcome, Failure), outcome
     assert outcome.kind == kind, outcome
     assert KEY not in str(outcome)
+    assert "Future" not in str(outcome)
+    assert outcome.retry_after == (0.05 if behaviour == "429-after" else None)
     assert len(endpoint.requests) == (1 if kind in ("auth", "bad_request") or "inspect" not in str(client) else 3)
 
 
