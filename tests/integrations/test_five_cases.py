@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import json
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
-from rubric import Budget, DefinitionError, UngradedError
+from rubric import Budget, DefinitionError, RubricError, UngradedError, load_suite
 from tests.harnesses import BAD, DOWN, GOOD, ODD, POLITE, REFUSED, harness, judging_at
 from tests.places import ROOT
+from tests.rewardkit_tasks import Task, toml
 from tests.servers import prompt_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -261,6 +262,26 @@ def evaluate(judge: Any, options: dict[str, Any]) -> Ways:
     return scored, None
 
 
+EACH = '[judge]\njudge = "openai/gpt-4o-mini"\nfiles = ["reply.md"]\nmode = "individual"\n'
+
+
+def harbor(judge: Any, options: dict[str, Any]) -> Ways:
+    """A task of Reward Kit's, and the file that Harbor reads; where none is written, the error says why."""
+
+    def scored(text: str) -> Scored:
+        with TemporaryDirectory() as folder:
+            files = {"judge.toml": toml("Is polite", "Names a day | weight = 3.0", judge=EACH)}
+            tests, app = Task(files, {}, {}, {"reply.md": text}).write(Path(folder))
+            suite = load_suite(tests, base=Path(folder), environ={"WORKSPACE": str(app)})
+            report = suite.run(judge, **options)
+            try:
+                return json.loads(report.render("harbor"))["reward"], ""
+            except RubricError as error:
+                return None, str(error)
+
+    return scored, None
+
+
 HARNESSES = {
     braintrust: "autoevals",
     deepeval: "deepeval",
@@ -278,6 +299,7 @@ HARNESSES = {
     opik: "opik",
     adk: "google.adk",
     evaluate: "evaluate",
+    harbor: "",
 }
 """The ways of a harness, and the module without which they cannot be run; Inspect has tests of its own."""
 
@@ -316,7 +338,7 @@ def test_five_cases_and_a_second_run_that_asks_nobody(ways: Callable[..., Ways],
 def test_a_budget_holds_and_an_unknown_option_is_an_error_at_once(ways: Callable[..., Ways]) -> None:
     """A spent budget leaves a case ungraded, without a call; a misspelt option is not left for the first case."""
     with judging_at() as (judge, endpoint):
-        if ways is not promptfoo:  # which has a process for each case, and refuses a budget
+        if ways not in (promptfoo, harbor):  # which have a process for each case, and take no budget
             score = ways(judge, {"budget": Budget(calls=0)})[0]
             assert score is not None
             assert score(GOOD)[0] is None
@@ -327,7 +349,7 @@ def test_a_budget_holds_and_an_unknown_option_is_an_error_at_once(ways: Callable
 
 def _try(ways: Callable[..., Ways], judge: Any, options: dict[str, Any]) -> None:
     score = ways(judge, options)[0]
-    if ways is evaluate and score is not None:  # whose options are read with the first rows
+    if ways in (evaluate, harbor) and score is not None:  # whose options are read with the first rows
         score(GOOD)
 
 

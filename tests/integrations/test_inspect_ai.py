@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rubric import Budget, DefinitionError, Judge, Jury, judge_function, model
-from tests.harnesses import BAD, GOOD, KEY, ODD, POLITE, harness, respond
+from tests.harnesses import BAD, DOWN, GOOD, KEY, ODD, POLITE, REFUSED, harness, judging_at, respond
 from tests.places import ROOT
 from tests.servers import Endpoint, Server, prompt_of
 
@@ -20,7 +20,7 @@ inspect_ai = harness("inspect_ai", "inspect-ai")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Inspect's own, and its clients'
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 
@@ -31,8 +31,10 @@ def endpoint() -> Iterator[Endpoint]:
         yield server.at("ok")
 
 
-def run(folder: Path, endpoint: Endpoint, roles: int = 1, **options: Any) -> Any:
-    """Return the log of an evaluation of a good, a bad and an odd completion."""
+def run(
+    folder: Path, endpoint: Endpoint, roles: int = 1, texts: Sequence[str] = (GOOD, BAD, ODD), **options: Any
+) -> Any:
+    """Return the log of an evaluation of completions that say *texts*; Inspect sends nothing again."""
     from inspect_ai import Task
     from inspect_ai import eval as run_eval
     from inspect_ai.dataset import Sample
@@ -50,13 +52,14 @@ def run(folder: Path, endpoint: Endpoint, roles: int = 1, **options: Any) -> Any
 
         return solve
 
-    samples = [Sample(input="When?", target="Friday", metadata={"say": text}) for text in (GOOD, BAD, ODD)]
+    samples = [Sample(input="When?", target="Friday", metadata={"say": text}) for text in texts]
     judges = [
         get_model("openai/gpt-4o-mini", base_url=endpoint.openai, api_key=KEY, memoize=False) for _ in range(roles)
     ]
     task = Task(dataset=samples, solver=fixed(), scorer=rubric_scorer(POLITE, **options))
     roles_of: dict[str, Any] = {"grader": judges[0] if roles == 1 else judges}
-    (log,) = run_eval(task, model="mockllm/model", model_roles=roles_of, display="none", log_dir=str(folder))
+    settings: dict[str, Any] = {"display": "none", "log_dir": str(folder), "max_retries": 0}
+    (log,) = run_eval(task, model="mockllm/model", model_roles=roles_of, **settings)
     assert log.status == "success", log.error
     return log
 
@@ -151,6 +154,24 @@ def test_a_judge_may_be_the_name_of_a_model(tmp_path: Path, endpoint: Endpoint) 
             rubric_scorer(POLITE, model_role="critic", **given)
     with pytest.raises(DefinitionError, match="expected a LiteLLM model name"):
         rubric_scorer(POLITE, judge=7)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_five_cases_have_scores_and_reasons(tmp_path: Path, stored: bool) -> None:
+    """By Inspect's model alone and by the library's pipeline; with a store a second run asks for failures alone."""
+    options: dict[str, Any] = {"store": tmp_path / "replies.db"} if stored else {}
+    texts, judge, asked = (GOOD, BAD, ODD, REFUSED, DOWN), Judge("grader", retries=0, repairs=0), []
+    with judging_at() as (_, endpoint):
+        for _ in range(2):
+            log = run(tmp_path, endpoint, texts=texts, judge=judge, **options)
+            scores = [sample.scores["rubric_scorer"] for sample in log.samples]
+            assert [each.value for each in scores[:2]] == [1, 0.25]
+            assert [each.reason for each in scores] == [None, None, *["grader_failed"] * 3]
+            for score, word in zip(scores[2:], ("unreadable", "refusal", "overloaded: HTTP 503"), strict=True):
+                assert word in score.explanation
+            prompts = [prompt_of(each.body) for each in endpoint.requests]
+            asked.append(sum(GOOD in each or BAD in each for each in prompts))
+    assert asked == ([4, 4] if stored else [4, 8])
 
 
 def test_a_store_answers_the_second_run(tmp_path: Path, endpoint: Endpoint) -> None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rubric import dump
-from tests.harnesses import BAD, GOOD, KEY, ODD, POLITE, harness, respond
-from tests.servers import Endpoint, Server
+from tests.harnesses import BAD, DOWN, GOOD, KEY, ODD, POLITE, REFUSED, harness, judging_at
+from tests.servers import Endpoint, prompt_of
 
 harness("verifiers")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -36,8 +36,8 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
     monkeypatch.setitem(sys.modules, "rubric_verifiers", module)
     spec.loader.exec_module(module)
     monkeypatch.setenv("JUDGE_KEY", KEY)
-    with Server(respond=respond) as server:
-        yield server.at("ok")
+    with judging_at() as (_, endpoint):
+        yield endpoint
 
 
 def traces(endpoint: Endpoint, folder: Path, texts: list[str], **options: Any) -> list[Any]:
@@ -90,6 +90,20 @@ def test_a_reward_a_low_reward_and_none(tmp_path: Path, endpoint: Endpoint) -> N
     assert good.info["rubric"]["polite"]["digest"] == POLITE.digest
     assert all(trace.extra_usage[0].prompt_tokens > 0 for trace in (good, bad, odd))
     json.dumps([trace.info for trace in (good, bad, odd)], allow_nan=False)
+
+
+def test_five_cases_and_a_second_run_that_asks_for_failures_alone(tmp_path: Path, endpoint: Endpoint) -> None:
+    """Only what was judged has a reward; each failure has its reason; with a store a second run asks for no other."""
+    texts, asked = [GOOD, BAD, ODD, REFUSED, DOWN], []
+    for _ in range(2):
+        made = traces(endpoint, tmp_path, texts, store=str(tmp_path / "replies.db"))
+        assert [each.reward for each in made[:2]] == [1, 0.25]
+        assert [each.rewards["polite"] for each in made[2:]] == [None] * 3
+        for trace, word in zip(made[2:], ("unreadable", "refusal", "overloaded: HTTP 503"), strict=True):
+            assert word in trace.info["rubric"]["polite"]["reason"]
+        prompts = [prompt_of(each.body) for each in endpoint.requests]
+        asked.append(sum(GOOD in each or BAD in each for each in prompts))
+    assert asked == [4, 4]
 
 
 def test_the_conversation_and_its_tool_calls_are_judged(tmp_path: Path, endpoint: Endpoint) -> None:

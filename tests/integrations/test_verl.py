@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.harnesses import BAD, DOWN, GOOD, ODD, POLITE, REFUSED, harness, judging
+from tests.harnesses import BAD, DOWN, GOOD, ODD, POLITE, REFUSED, harness, judging, judging_at
 from tests.places import ROOT
+from tests.servers import prompt_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,14 +42,19 @@ def loaded(path: Path) -> Any:
 
 
 def test_an_ungraded_completion_is_marked(files: Path) -> None:
-    """It has a number that no grade has, as verl takes numbers alone; so has a criterion that was not judged."""
+    """It has a number that no grade has, as has a criterion that was not judged; a store answers a second run."""
     recipe, texts = loaded(files / "reward.py"), [GOOD, BAD, ODD, REFUSED, DOWN]
-    with judging() as recipe.JUDGE:
-        rewards = [asyncio.run(recipe.compute_score("replies", text, None, {})) for text in texts]
-    assert [each["score"] for each in rewards] == [1, 0.25, -1, -1, -1]
-    assert [each["ungraded"] for each in rewards] == [0, 0, 1, 1, 1]
-    assert [each["polite/day"] for each in rewards] == [1, 0, -1, -1, -1]
-    assert all(type(value) is float for each in rewards for value in each.values())
+    recipe.aevaluate, asked = partial(recipe.aevaluate, store=files / "replies.db"), []
+    with judging_at() as (recipe.JUDGE, endpoint):
+        for _ in range(2):
+            rewards = [asyncio.run(recipe.compute_score("replies", text, None, {})) for text in texts]
+            assert [each["score"] for each in rewards] == [1, 0.25, -1, -1, -1]
+            assert [each["ungraded"] for each in rewards] == [0, 0, 1, 1, 1]
+            assert [each["polite/day"] for each in rewards] == [1, 0, -1, -1, -1]
+            assert all(type(value) is float for each in rewards for value in each.values())
+            prompts = [prompt_of(each.body) for each in endpoint.requests]
+            asked.append(sum(GOOD in each or BAD in each for each in prompts))
+    assert asked == [4, 4]
 
 
 @pytest.fixture
