@@ -21,7 +21,7 @@ from rubric.integrations.mapping import GradeOptions, importing
 
 with importing("mlflow", "mlflow"):
     from mlflow.entities import AssessmentError, AssessmentSource, Feedback
-    from mlflow.genai.scorers import scorer
+    from mlflow.genai.scorers import Scorer
 
 
 def default_candidate(inputs: Any, outputs: Any, expectations: Any) -> Candidate:
@@ -51,24 +51,25 @@ def rubric_scorer(
     grader = Grader(rubric, judge, options, candidate)
     called, by = name or grader.name, str(getattr(grader.judge, "name", grader.judge or "default judge"))
 
-    @scorer(name=called)  # type: ignore[untyped-decorator]  # MLflow may not be installed
-    def grade(inputs: Any = None, outputs: Any = None, expectations: Any = None) -> Feedback:
-        try:
-            result = grader.evaluate(inputs, outputs, expectations)
-        except RubricError as problem:
-            return Feedback(name=called, error=problem)
-        source = AssessmentSource(source_type="LLM_JUDGE", source_id=by)
-        # MLflow's metadata are texts.
-        metadata = {
-            "rubric": json.dumps(result.metadata["rubric"]),
-            "rubric_digest": grader.rubric.digest,
-            "verdict": result.label,
-            "passed": json.dumps(result.passed),
-            "cost": json.dumps(result.cost),
-        }
-        if result.score is None:
-            error = AssessmentError("UNGRADED", result.reason)
-            return Feedback(name=called, error=error, source=source, metadata=metadata, rationale=result.reason)
-        return Feedback(name=called, value=result.score, source=source, metadata=metadata, rationale=result.reason)
+    # Of a function MLflow would register the source alone, which has neither rubric nor judge: it refuses a class.
+    class RubricScorer(Scorer):  # type: ignore[misc]  # MLflow may not be installed
+        def __call__(self, inputs: Any = None, outputs: Any = None, expectations: Any = None) -> Feedback:
+            try:
+                result = grader.evaluate(inputs, outputs, expectations)
+            except RubricError as problem:
+                return Feedback(name=called, error=problem)
+            source = AssessmentSource(source_type="LLM_JUDGE", source_id=by)
+            # MLflow's metadata are texts.
+            metadata = {
+                "rubric": json.dumps(result.metadata["rubric"]),
+                "rubric_digest": grader.rubric.digest,
+                "verdict": result.label,
+                "passed": json.dumps(result.passed),
+                "cost": json.dumps(result.cost),
+            }
+            if result.score is None:
+                error = AssessmentError("UNGRADED", result.reason)
+                return Feedback(name=called, error=error, source=source, metadata=metadata, rationale=result.reason)
+            return Feedback(name=called, value=result.score, source=source, metadata=metadata, rationale=result.reason)
 
-    return grade
+    return RubricScorer(name=called)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.harnesses import BAD, CHAT, GOOD, ODD, POLITE, SEEN, harness, judging, seen
+from tests.places import ROOT
 
 mlflow = harness("mlflow")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -54,3 +57,27 @@ def test_outputs_that_a_failed_task_left_out_are_an_error_of_the_feedback() -> N
     assert feedback.value is None
     assert "failed" in str(feedback.error)
     assert seen(default_candidate(None, {"messages": CHAT}, None)) == SEEN
+
+
+def test_a_scorer_is_not_registered_without_its_rubric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MLflow keeps a function's source alone, which fails where it is run; a function that imports all is kept whole."""
+    from mlflow.genai import scorers
+
+    from rubric.integrations.mlflow import rubric_scorer
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_SERVER_ENABLE_CUSTOM_SCORERS", "true")
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
+    mlflow.set_experiment("replies")
+    with pytest.raises(mlflow.MlflowException, match="decorator scorer"):
+        rubric_scorer(POLITE, "offline").register()
+    if not hasattr(mlflow.environment_variables, "MLFLOW_SERVER_ENABLE_CUSTOM_SCORERS"):
+        return  # of an older MLflow, which registers functions on Databricks alone
+    page = (ROOT / "docs" / "integrations" / "mlflow.md").read_text("utf-8")
+    (shown,) = re.findall(r"```text\n(from mlflow.*?)```", page, re.DOTALL)
+    (tmp_path / "shown.py").write_text(shown.replace("openai/gpt-5.6", "offline"))
+    (tmp_path / "polite.yaml").write_text("rubric: polite\ncriteria: [Thanks the customer]\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("shown").polite.register()
+    (kept,) = scorers.list_scorers()
+    assert kept(inputs={"q": "Hello?"}, outputs="We thank you, dear customer.").value == 1.0
