@@ -52,10 +52,12 @@ def rubric_evaluator(
         options: What `evaluate` takes besides: `store`, `budget`, `limits`.
     """
     grader = Grader(rubric, judge, options, candidate)
+    called = key or grader.name
 
     def evaluate(*, inputs: Any = None, outputs: Any = None, reference_outputs: Any = None, **_: Any) -> Feedback:
-        return _feedback(key or grader.name, grader.evaluate(inputs, outputs, reference_outputs))
+        return _feedback(called, grader.evaluate(inputs, outputs, reference_outputs))
 
+    evaluate.__name__ = called  # by which LangSmith's traces and errors tell rubrics apart
     return evaluate
 
 
@@ -69,10 +71,12 @@ def arubric_evaluator(
 ) -> Callable[..., Coroutine[Any, Any, Feedback]]:
     """Return an evaluator like that of `rubric_evaluator` for `langsmith.aevaluate`."""
     grader = Grader(rubric, judge, options, candidate)
+    called = key or grader.name
 
     async def evaluate(*, inputs: Any = None, outputs: Any = None, reference_outputs: Any = None, **_: Any) -> Feedback:
-        return _feedback(key or grader.name, await grader.aevaluate(inputs, outputs, reference_outputs))
+        return _feedback(called, await grader.aevaluate(inputs, outputs, reference_outputs))
 
+    evaluate.__name__ = called  # by which LangSmith's traces and errors tell rubrics apart
     return evaluate
 
 

@@ -165,10 +165,11 @@ def output_text(output: Any) -> str:
     Return *output*, which a harness's task returned, as the text to grade.
 
     Raises:
-        DefinitionError: It is None or an empty mapping, which harnesses hand on for a task that failed. An empty text
-            is an answer, and is graded; these are none, and a score of 0 would be the judge's word for a crash.
+        DefinitionError: It is None, or a mapping without a value, which harnesses hand on for a task that failed
+            (LangSmith: `{"output": None}`). An empty text is an answer, and is graded; these are none, and a score of
+            0 would be the judge's word for a crash.
     """
-    if output is None or (isinstance(output, Mapping) and not output):
+    if output is None or (isinstance(output, Mapping) and all(each is None for each in output.values())):
         message = f"there is none ({output!r}), as of a task that failed; nothing is graded. An empty answer is ''"
         raise DefinitionError("output", message)
     return text_of(output)

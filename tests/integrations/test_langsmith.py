@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rubric import Candidate, DefinitionError
-from tests.harnesses import BAD, CHAT, GOOD, ODD, POLITE, SEEN, harness, judging, seen
+from tests.harnesses import BAD, CHAT, DOWN, GOOD, ODD, POLITE, SEEN, harness, judging, seen
 
 langsmith = harness("langsmith")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -40,8 +40,8 @@ def test_a_score_a_comment_and_no_score() -> None:
     assert good["metadata"]["rubric"]["digest"] == POLITE.digest
 
 
-def test_an_evaluation_runs_offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`langsmith.evaluate` without uploads takes the evaluator as it is."""
+def test_an_evaluation_runs_offline(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """`langsmith.evaluate` without uploads takes the evaluator as it is; a failed target has an error in place."""
     from datetime import UTC, datetime
     from uuid import uuid4
 
@@ -55,17 +55,25 @@ def test_an_evaluation_runs_offline(monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = uuid4()
     examples = [
         Example(id=uuid4(), dataset_id=dataset, inputs={"q": text}, outputs={"a": "x"}, created_at=datetime.now(UTC))
-        for text in (GOOD, BAD, ODD)
+        for text in (GOOD, BAD, ODD, DOWN)
     ]
+
+    def target(inputs: dict[str, Any]) -> dict[str, Any]:
+        if inputs["q"] == DOWN:
+            raise RuntimeError("the target is down")
+        return {"a": inputs["q"]}
+
     with judging() as judge:
         rows = evaluate(
-            lambda inputs: {"a": inputs["q"]},
+            target,
             data=examples,
             evaluators=[rubric_evaluator(POLITE, judge)],
             upload_results=False,
         )
         found = {row["example"].inputs["q"]: row["evaluation_results"]["results"][0] for row in rows}
-    assert [found[text].score for text in (GOOD, BAD, ODD)] == [1, 0.25, None]
+    assert {text: each.score for text, each in found.items()} == {GOOD: 1, BAD: 0.25, ODD: None, DOWN: None}
+    assert "as of a task that failed" in found[DOWN].comment
+    assert "polite> on run" in caplog.text
     graded = [result.score for result in found.values() if result.score is not None]
     assert sum(graded) / len(graded) == (1 + 0.25) / 2
 
@@ -78,9 +86,9 @@ def test_a_chat_is_not_flattened() -> None:
     assert seen(candidate) == SEEN
 
 
-@pytest.mark.parametrize("nothing", [None, {}])
+@pytest.mark.parametrize("nothing", [None, {}, {"output": None}])
 def test_an_example_whose_target_failed_is_not_graded(nothing: Any) -> None:
-    """LangSmith hands on an empty mapping for what a failed target returned; that is not text, and no score of 0."""
+    """LangSmith hands on a mapping without a value for what a failed target returned: not text, and no score of 0."""
     from rubric.integrations.langsmith import default_candidate, rubric_evaluator
 
     with judging() as judge, pytest.raises(DefinitionError, match="failed"):
