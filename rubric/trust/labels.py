@@ -313,7 +313,8 @@ def _of_rows(
         if not isinstance(row, Mapping):
             raise fields.refuse(place, row, 'an object such as {"key": "a", "value": true}')
         if not nth:
-            by = "key" if held["key"] in row else "index"
+            is_placed = "index" in columns and "key" not in columns  # whatever else the rows have
+            by = "key" if held["key"] in row and not is_placed else "index"
             _check_columns(held, by, row, source, raters)
         cells: dict[str, tuple[Any, Any]] = {rater: (rater, row.get(rater)) for rater in raters}
         for column, (rater, value) in (cells or {"value": (row.get(held["rater"]), row.get(held["value"]))}).items():

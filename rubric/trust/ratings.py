@@ -425,8 +425,9 @@ def match_labels(given: Judged, labels: Labels) -> list[Ratings]:
     raise DefinitionError("labels", f"{what}; {cure}" if lost else "there is none")
 
 
-_KEYED = """grade with them: Candidate(..., key=...), columns={'key': 'id'}, or at a terminal
-rubric grade-many rubric.yaml answers.jsonl --column key=id --out results.jsonl""".replace("\n", " ")
+_KEYED = """grade with them, such as rubric grade-many rubric.yaml answers.jsonl --column key=id --out results.jsonl;
+write grade_many(rows, rubric, judge, columns={'key': 'id'})""".replace("\n", " ")
+_PLACED = "if these are places from 0, call their column index; else "
 
 
 def _by_criterion(labels: Labels) -> dict[str, list[Label]]:
@@ -471,7 +472,8 @@ def ratings_of(given: Judged, labels: Labels, criterion: str | None = None) -> R
 
 def _no_match(given: Judged, key: str, by: str) -> str:
     if by == "key" and not any(given.keys):
-        return f"the candidates have no keys, and labels are by key ({key!r}, ...); {_KEYED}"
+        cures = f"{_PLACED if key.isdigit() else ''}{_KEYED}"
+        return f"the candidates have no keys, and labels are by key ({key!r}, ...); {cures}"
     theirs = given.keys[0] if by == "key" else str(given.places[0])
     return f"none matches a candidate by {by}: labels are for {key!r}, ..., candidates are {theirs!r}, ..."
 

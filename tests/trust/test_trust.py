@@ -970,6 +970,15 @@ def test_words_for_a_verdict_are_labels_of_the_whole_unless_they_are_options() -
     assert agreement(verdicts_, Labels({0: "pass", 1: "fail"})).criteria[0].kind == "verdict"
 
 
+def test_keys_that_are_places_are_told_how_to_be_read_so() -> None:
+    """Where results have no keys, a column that is named as the index is one, whatever else the rows have."""
+    graded = grade_many(["x", "y"], Rubric("s").scores("x y"), "offline").collect()
+    frame = pd.DataFrame({"key": [0, 1], "value": [1.0, 0.0]})
+    with pytest.raises(DefinitionError, match="if these are places from 0, call their column index; else grade with"):
+        agreement(graded, Labels.from_pandas(frame))
+    assert len(agreement(graded, Labels.from_pandas(frame, columns={"index": "key"})).criteria)
+
+
 def test_labels_by_rater_that_are_turned_round_are_told_the_right_way() -> None:
     """What names the raters there are the candidates."""
     grades = grade_many([Candidate("x", key="a"), Candidate("y", key="b")], Rubric("s", ["x"]), "offline").collect()
