@@ -131,6 +131,20 @@ def is_fit(command: click.Command, files: Sequence[str]) -> bool:
     )
 
 
+def ungraded_first(command: click.Command, files: Sequence[str]) -> str:
+    """Return what is said of a rubric where *command* takes results, beside labels of people; '' if there is none."""
+    places = _places(command)
+    labels = [file for file in files if _LABELLED & first_row(Path(file)).keys() and kind_of(file) == "*"]
+    rubrics = [
+        file for held, file in zip(places, files, strict=False) if held == "results" and kind_of(file) == "rubric"
+    ]
+    if not rubrics or not (labels or command.name == "agree"):
+        return ""
+    graded = f"rubric grade-many {shlex.quote(rubrics[0])} answers.jsonl --out results.jsonl"
+    then = f"rubric {command.name} results.jsonl {shlex.quote((labels or ['labels.csv'])[0])}"
+    return f"{rubrics[0]} holds a rubric; its results come first, such as {graded}, and then {then}"
+
+
 def fill_places(command: click.Command, files: Sequence[str]) -> list[str]:
     """Return *files* at their places in *command*, with names for missing ones; as they are, if one fits none."""
     rest, named, places = [*files], list[str](), _places(command)
@@ -163,7 +177,7 @@ def find_command(command: click.Command, files: Sequence[str], values: Collectio
     if command.name == "grade-many" and (alone := pick_alone(files)):
         return "grade", "grade grades one candidate, or a suite", {"ARGUMENTS": alone}
     is_variadic = any(each.nargs < 0 for each in arguments_of(command))
-    places = _places(command)
+    places = () if ungraded_first(command, files) else _places(command)
     for place, file in zip([*places, *places[-1:] * (len(files) * is_variadic)], files, strict=False):
         if file not in values and (other := _elsewhere(command, place, file)):
             return other[0], other[1], {}
@@ -346,6 +360,8 @@ def _check_file(command: click.Command, place: str, file: str, files: Sequence[s
     elif command.name == "convert" and Path(file).suffix.lower() in _ROWS and kind_of(file) == "results":
         cure = "a table is made of them in Python: Grades.read_jsonl(path, rubric, judge).to_csv(path)"
         raise click.UsageError(f"{file} holds results; {cure}")
+    elif said := ungraded_first(command, files):
+        raise click.UsageError(said)
     elif other := _elsewhere(command, place, file):
         raise WrongLineError(other[1], {"COMMAND": other[:1]})
     elif Path(file).suffix.lower() in TEXTS:
@@ -359,6 +375,9 @@ def _check_file(command: click.Command, place: str, file: str, files: Sequence[s
             raise WrongLineError(f"{file} holds no results; they come first", change)
         raise click.UsageError(f"{file} holds no results; {cure}")
 
+
+_LABELLED = {"value", "label", "verdict", "human", "gold", "passed", "rating"}
+"""Columns of labels."""
 
 _ELSEWHERE = {
     "compare rubric": ("diff", "compares rubrics"),

@@ -33,6 +33,7 @@ from rubric.commands.file_arguments import (
     mend_surplus,
     put_in_order,
     take_files,
+    ungraded_first,
 )
 from rubric.commands.messages import in_options
 from rubric.embed import clean, source_of
@@ -255,7 +256,7 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
     if isinstance(group.command, click.Group):
         command = group.command.get_command(group, "".join(names)) or command
     if files is None or not is_fit(command, files := put_in_order(command, files)):
-        return said
+        return _joined(said, ungraded_first(command, files or []))
     units = _columns(command, files, units)
     said, units = _printed(said, command, files, units)
     if "report" in dict(units) and isinstance(group.command, click.Group):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from attrs import evolve
@@ -10,7 +10,7 @@ from attrs import evolve
 from rubric import Criterion, Judge, Levels, Rubric, ScoreRange, Suite
 from rubric.embed import SURE, Cursor, Format, Loading, Notes
 from rubric.format_plugins.judges import judged_case, metrics, read_judge
-from rubric.formats.recognition import finds, in_any
+from rubric.formats.recognition import Seen, finds, in_any
 from rubric.values import Unsupported
 
 _HIGHEST = 10
@@ -109,9 +109,14 @@ def _is_graph(metric: Mapping[Any, Any]) -> bool:
     return bool(inner) and all(isinstance(node, Mapping) and node.get("type") in _NODE_TYPES for node in inner)
 
 
+def _metrics(seen: Seen) -> Iterable[Any]:
+    """Yield the metrics of a file; a rubric that is a name is one of ours."""
+    return () if isinstance(seen.keys.get("rubric"), str) else metrics(seen)
+
+
 _EVIDENCE = (
     (SURE, finds("it has the nodes of deepeval's graphs", lambda seen: filter(_is_graph, metrics(seen)))),
-    (SURE, in_any(metrics, "its metric has the key", ("evaluation_steps", _PARAMS))),
+    (SURE, in_any(_metrics, "its metric has the key", ("evaluation_steps", _PARAMS))),
     (SURE, in_any(metrics, "its metric has the key", (_PARAMS,))),  # twice: AgentV's tests have criteria too
 )
 

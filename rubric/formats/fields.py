@@ -75,15 +75,15 @@ def mismatch(what: str, found: object) -> DefinitionError:
 class UnknownKeyError(WrongKeyError):
     """A *key* that is none of those *allowed*. Near names are looked for only when it is shown."""
 
-    def __init__(self, key: Any, allowed: Iterable[str], owner: str = "") -> None:
+    def __init__(self, key: Any, allowed: Iterable[str], owner: str = "", value: Any = None) -> None:
         super().__init__("", f"unknown key {key!r}")
-        self.key, self.allowed, self.owner = key, allowed, owner
+        self.key, self.allowed, self.owner, self.value = key, allowed, owner, value
 
 
 def message_of(problem: DefinitionError) -> str:
     """Return the message of *problem*, its cure as a file has it; that of an unknown key has the nearest known one."""
     if isinstance(problem, UnknownKeyError):
-        return f"unknown key{key_cure(problem.owner, problem.key, problem.allowed)}"
+        return f"unknown key{key_cure(problem.owner, problem.key, problem.allowed, problem.value)}"
     message = re.sub(r"; write \w+=\[.* for .* in .*$", "", problem.message)  # only Python has comprehensions
     message = re.sub(r'score \w+\(\), which is (\w+)="(\w+)"', r"write \1: \2", message)
     return message.replace(f"write {problem.field}=", f"write {problem.field}: ") + form_cure(message)
@@ -177,7 +177,7 @@ def reader_of(
         for key in given:
             if key not in rows:
                 allowed = [*rows, *(name for name in beside if name not in rows)]
-                gathering.problems.append(((key,), UnknownKeyError(key, allowed, cls.__name__)))
+                gathering.problems.append(((key,), UnknownKeyError(key, allowed, cls.__name__, given[key])))
         gathering.finish()
         return cls(**values)
 

@@ -260,7 +260,18 @@ def change_cure(kind: type, name: str, value: str, of: str) -> str:
 # -- names of the package ----------------------------------------------------------------------------------
 
 
-_CHECKS = ("Calls", "Contains", "ContainsAll", "ContainsAny", "EndsWith", "Equals", "FitsSchema", "IsJSON", "Matches")
+_CHECKS = (
+    "Calls",
+    "Contains",
+    "ContainsAll",
+    "ContainsAny",
+    "EndsWith",
+    "Equals",
+    "FitsSchema",
+    "IsJSON",
+    "Matches",
+    "StartsWith",
+)
 
 
 def name_cure(name: str, module: str, homes: Mapping[str, str]) -> str:
@@ -303,22 +314,28 @@ def _name_cure(name: str, homes: Mapping[str, str], module: str = "") -> str:
     return ""
 
 
-def refuse_named_check(text: str) -> None:
-    """Refuse "regex: [0-9]+", or `rubric.checks("regex", "[0-9]+")`, in which the name of a check stands for it."""
-    name, _, rest = text.partition(":")
-    kind = _name_cure(name.strip().replace("-", "_"), {}).removeprefix("use rubric.")
-    if kind in _CHECKS:
-        line = f"rubric.checks({kind}({source_of('', rest.strip(), 'text')}))"
+def refuse_named_check(name: str, value: object) -> None:
+    """Refuse `rubric.checks("regex", "[0-9]+")`, or `{"icontains": "day"}`, where a *name* stands for a check."""
+    plain = name.strip().lower().replace("-", "_")
+    bare = plain.removeprefix("i") if plain.startswith("icontains") else plain
+    same = (kind for kind in _CHECKS if kind.lower() == bare.replace("_", ""))
+    if (kind := next(same, "") or _name_cure(bare, {}).removeprefix("use rubric.")) in _CHECKS:
+        more = ", ignore_case=True" if bare != plain else ""
+        line = f"rubric.checks({kind}({source_of('', value, 'text')}{more}))"
         raise CallError("check", f"a check is a value; write {line}")
 
 
 # -- keys of files, and the command line ------------------------------------------------------------------------
 
 
-def key_cure(owner: str, key: object, allowed: Iterable[str]) -> str:
-    """Return the end of the message on *key*, which *owner*, a class, does not have; it has those *allowed*."""
+def key_cure(owner: str, key: object, allowed: Iterable[str], value: object = None) -> str:
+    """Return the end of the message on *key*, which *owner*, a class, does not have; it has a *value* of one word."""
     names = [*allowed]
-    return word_cure("keys", owner, str(key), names) or suggest(shorten(str(key), 40), names)
+    cure = word_cure("keys", owner, str(key), names) or suggest(shorten(str(key), 40), names)
+    one = value[0] if isinstance(value, list) and len(value) == 1 else value
+    plain = re.sub(r"[$€£ ]|\bUSD\b", "", str(one)) if "--max-cost" in cure else str(one)
+    is_one = isinstance(one, str | int | float) and not isinstance(one, bool) and re.fullmatch(r"[\w./:@%-]+", plain)
+    return re.sub(r"\{value\|(.*?)\}", plain if is_one and len(plain) <= SHORT else r"\1", cure)
 
 
 def form_cure(message: str) -> str:

@@ -18,11 +18,9 @@ from rubric.embed import fields
 from rubric.errors import DefinitionError
 from rubric.formats.suites import loads_suite
 from rubric.suites.suite import Suite
-from rubric.values.rubrics import Rubric
+from rubric.values.rubrics import READY, Rubric
 
-NAMES = (
-    "agent", "code_review", "conversation_quality", "groundedness", "helpfulness", "instruction_following", "safety",
-)  # fmt: skip
+NAMES = READY
 """The names of the rubrics."""
 
 agent: Rubric

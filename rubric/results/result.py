@@ -7,7 +7,7 @@ Both keep the findings that they rest on, so both can be recomputed under anothe
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, assert_never, cast
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, assert_never, cast
 
 from attrs import evolve, field, frozen
 
@@ -122,6 +122,11 @@ class Result(NoTruth, Listed[Finding]):
     candidate: Candidate | None = field(default=None, eq=False, kw_only=True)
     exchanges: tuple[Exchange, ...] = field(default=(), eq=False, kw_only=True)
     calibrated: FrozenMap = field(default=FrozenMap(), eq=False, kw_only=True)
+
+    def __lt__(self, other: object) -> NoReturn:
+        raise TypeError(f"{type(self).__name__} is no number; compare its .score")
+
+    __le__ = __gt__ = __ge__ = __lt__
 
     @property
     def bounds(self) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
+from itertools import product
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -34,6 +35,7 @@ _CALLED = {
 }
 """What the columns of labels are called elsewhere, for the cure of a missing one."""
 
+_LONGEST_KEY = 40  # of a candidate; a longer one is a text
 _SEEN = {"yes", "true", "1"}
 
 _FIELDS = ("key", "index", "rater", "criterion", "value", "weight", "judge_seen", "reason")
@@ -214,6 +216,8 @@ class Labels(NoTruth):
         Raises:
             DefinitionError: A column is missing.
         """
+        if not hasattr(frame, "columns"):
+            raise fields.refuse("frame", frame, "a frame; a column is Labels(dict(enumerate(column)), by='index')")
         records = ((f"labels[{n}]", row) for n, row in enumerate(frame.to_dict("records")))
         return cls(*_of_rows(records, dict(columns or {}), "labels", _as_raters(raters)))
 
@@ -343,16 +347,20 @@ def _check_columns(
     wanted = [name for name in (by, *(() if raters else ("value",))) if held[name] not in row]
     free = [str(column) for column in row if column not in held.values()]
     columns = {name: column for name, column in held.items() if column != name and column in row}
-    for name in ("key" if name == "index" else name for name in wanted):
-        likely = next((column for column in free if column.lower() in _CALLED[name]), next(iter(free), None))
-        if likely is not None:
+    lacking = ["key" if name == "index" else name for name in wanted]
+    for is_known, name in product((True, False), lacking):  # by its name, or else the first
+        spare = free if name == "value" else [each for each in free if len(str(row[each])) <= _LONGEST_KEY]
+        likely = next((column for column in spare if not is_known or column.lower() in _CALLED[name]), None)
+        if likely is not None and name not in columns:
             columns[name] = free.pop(free.index(likely))
     if wanted:
         named = ["key or index" if name == "index" else name for name in wanted]
         it = f"it {named[0].split()[0]}" if len(named) == 1 else "them key and value"
-        cures = (Wording("name it: ", columns=columns or ...), f"call {it} in the file")
+        call = f"call {it} in the file"
+        cures = (Wording("name it: ", columns=columns), call) if {*lacking} <= columns.keys() else (call,)
         why = f"expected a column {' and a column '.join(named)}, and there is none; "
-        raise DefinitionError(source, Wording(why, cures, f" (there are: {', '.join(map(str, row))})"))
+        placed = "; if they are in the order of the results, add a column index, from 0" if "index" in wanted else ""
+        raise DefinitionError(source, Wording(why, cures, f" (there are: {', '.join(map(str, row))}){placed}"))
 
 
 def _plain(value: Any) -> str:

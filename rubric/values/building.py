@@ -255,7 +255,7 @@ class Building:
         if text and isinstance(check, str):
             from rubric.internals.guesses import refuse_named_check  # noqa: PLC0415 - needed for two texts alone
 
-            refuse_named_check(f"{check}:{text}")
+            refuse_named_check(check, text)
         found = as_check(check)
         return self._adding(locals(), text or str(found), found)
 

@@ -472,7 +472,8 @@ def as_check(value: object, field: str = "check") -> Check:
         if re.match(r"[\w-]+\s*:", value):
             from rubric.internals.guesses import refuse_named_check  # noqa: PLC0415 - for a text with a colon alone
 
-            refuse_named_check(value)
+            name, _, rest = value.partition(":")
+            refuse_named_check(name, rest.strip())
         if len(value.split()) > _LONGEST_WORDING:
             cure = f"if these words must occur, give Contains({value!r}); if a judge decides, rubric.expects({value!r})"
             raise DefinitionError(field, f"{shorten(value, 60)!r} may be a statement; {cure}")
@@ -485,4 +486,14 @@ def as_check(value: object, field: str = "check") -> Check:
         raise DefinitionError(field, f"give ContainsAll({[*value]!r}), or ContainsAny(...) if one of them is enough")
     if callable(value) and not isinstance(value, type):
         return Holds(cast("Callable[[Candidate], Opinion]", value))
+    _refuse_mapping(value)
     raise refuse(field, value, "a check such as Contains('...'), a short text that must occur, or a function")
+
+
+def _refuse_mapping(value: object) -> None:
+    """Refuse a check as files have it, `{"contains": "day"}` or `{"type": ..., "value": ...}`, with the one in code."""
+    if isinstance(value, Mapping) and value:
+        from rubric.internals.guesses import refuse_named_check  # noqa: PLC0415 - needed for errors alone
+
+        first = (value["type"], value["value"]) if value.keys() == {"type", "value"} else next(iter(value.items()))
+        refuse_named_check(str(first[0]), first[1])

@@ -87,7 +87,12 @@ def _model(_: Any, attribute: Attribute[Any], value: object) -> None:
         fields.string(_, attribute, value)
         if not value.strip() or value != value.strip():
             raise refuse(attribute.name, value, "the name of a model, such as 'openai/gpt-5.6' or 'offline'")
-        if len(value.split()) > 3 or value.endswith(".py"):  # noqa: PLR2004 - a sentence, or a file
+        if value.endswith(".py"):
+            cure = (
+                "a judge is the name of a model, such as 'openai/gpt-5.6'; yours is judge_function(function), in code"
+            )
+            raise DefinitionError(attribute.name, f"{value!r} is a file; {cure}")
+        if len(value.split()) > 3:  # noqa: PLR2004 - a sentence
             order = "(the candidate comes first, then the rubric, then the judge; yours is judge_function(function))"
             raise refuse(attribute.name, value, f"the name of a model {order}")
     elif client_kind(value):

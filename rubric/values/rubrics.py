@@ -37,6 +37,12 @@ WHOLE = "overall"
 """The id of the one criterion of a free-form rubric or of a rubric that is a tree."""
 
 
+READY = (
+    "agent", "code_review", "conversation_quality", "groundedness", "helpfulness", "instruction_following", "safety",
+)  # fmt: skip
+"""The names of the rubrics in `rubric.presets`."""
+
+
 def _as_criteria(value: Iterable[Criterion | str | Mapping[str, Any]], start: int = 0) -> tuple[Criterion, ...]:
     is_plain = type(value) in (list, tuple)  # an ABC is asked for the others alone: this runs for each rubric
     if not is_plain and (isinstance(value, str | Mapping | Criterion | Rubric) or not isinstance(value, Iterable)):
@@ -51,6 +57,12 @@ def _as_criteria(value: Iterable[Criterion | str | Mapping[str, Any]], start: in
     for index, item in enumerate(value, start):
         if not isinstance(item, Criterion) and isinstance(item, str | Mapping):
             try:
+                if isinstance(item, str):
+                    fields.refuse_path(
+                        "text",
+                        item,
+                        f"load the file: load({item!r}); or, to ask by this text, give Criterion({item!r})",
+                    )
                 item = Criterion(item) if isinstance(item, str) else _of_mapping(item)  # noqa: PLW2901
             except DefinitionError as problem:
                 message = _empty_cell(item, problem.field) if isinstance(item, Mapping) else ""
@@ -513,6 +525,9 @@ def rubric_of(value: object) -> Rubric:
         path = value.removeprefix("file://")
         cure = f"load the file: load({path!r}); or give Rubric.of({value!r}) to grade by these words"
         fields.refuse_path("rubric", value, cure)
+        if value in READY:
+            cures = f"write from rubric import presets; presets.{value}; or, for this word, write Rubric.of({value!r})"
+            raise DefinitionError("rubric", f"{value!r} is the name of a ready rubric; {cures}")
         return Rubric.of(value)
     if isinstance(value, Rubric):
         return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -253,10 +254,10 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
             "write rubrics: {tone: {threshold: 0.5, criteria: [b]}}",
         ),
         ("threshold: 0.5\ncases: [{output: a, rubric: b}]", "such as rubric: {threshold: 0.9, criteria: [Is polite]}"),
-        ("rubric: a b\nmodel: m\ncases: [{output: a}]", "such as rubric grade suite.yaml --target openai/gpt-5"),
-        ("rubric: a b\nbudget: 2\ncases: [{output: a}]", "such as rubric grade suite.yaml --max-cost 2.5"),
+        ("rubric: a b\nmodel: m\ncases: [{output: a}]", "such as rubric grade suite.yaml --target m"),
+        ("rubric: a b\nbudget: 2\ncases: [{output: a}]", "such as rubric grade suite.yaml --max-cost 2"),
         ("rubric: a b\nepochs: 3\ncases: [{output: a}]", "--runs 3 for new answers of the target"),
-        ("rubric: a b\nbaseline: m.json\ncases: [{output: a}]", "such as rubric grade suite.yaml --baseline main.json"),
+        ("rubric: a b\nbaseline: m.json\ncases: [{output: a}]", "such as rubric grade suite.yaml --baseline m.json"),
         (
             "rubric: a b\nmatrix: {order: [7, 8], day: [Friday]}\ncases: [{output: a}]",
             "write matrix: [{cell: {order: 7, day: Friday}, variables: {order: 7, day: Friday}}, {cell: {order: 8",
@@ -268,17 +269,57 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
             'a slot is {{ name }}; write input: "{{ day }}?"',
         ),
         ("rubric: a b\njudge: {model: offline, votes: 3}\ncases: [{output: a}]", "{jury: {judge: openai/gpt-5, size: 3}}"),
-        ("rubric: a b\njudge: {provider: o, model: m}\ncases: [{output: a}]", "such as model: openai/gpt-5"),
-        ("rubric: a b\ntarget: m\ncases: [{output: a}]", "such as rubric grade suite.yaml --target openai/gpt-5"),
+        ("rubric: a b\njudge: {provider: o, model: m}\ncases: [{output: a}]", "judge: provider and model are one name; write {model: o/m}"),
+        ("rubric: a b\ntarget: m\ncases: [{output: a}]", "such as rubric grade suite.yaml --target m"),
         ("rubrics: {tone: [Is kind]}\ncases: [{rubric: {name: tone}}]", "write rubric: {ref: \"tone\"}"),
         ("rubric: a b\npanel: [o, p]\ncases: [{output: a}]", "such as judge: {panel: {judges: ["),
         ("rubric: a b\nmatrix: {tone: warm}\ncases: [{output: a}]", "matrix: expected a list of mappings with fields of a case"),
+        ("cases: {one: {output: a, rubric: b}}", "write cases: [{id: one, output: a, rubric: b}]"),
+        ("defaults: [{rubric: a b}]\ncases: [{output: a}]", "write defaults: {rubric: a b}"),
+        ("rubrics: [{name: tone, criteria: [a]}]\ncases: [{output: a, rubric: {ref: tone}}]", "write rubrics: {tone: {criteria: [a]}}"),
+        ("cases: [{output: a, rubric: {a b: 2, c d: 1}}]", "write {criteria: [{text: a b, weight: 2}, {text: c d, weight: 1}]}"),
+        ("rubrics: {a: x y, b: z}\ncases: [{output: a, rubric: [a, b]}]", "a case has one of them; write rubric: {ref: a}"),
+        ("cases: [{output: a, rubric: safety}]", "'safety' is the name of a ready rubric; such as rubric init --preset safety"),
+        ("cases: [{output: a, rubric: [file://b.yaml]}]", "to ask by this text, write {text: file://b.yaml}"),
+        ("rubric: a b\nextends: b.yaml\ncases: [{output: a}]", "such as rubric: file://polite.yaml"),
+        ("rubric: a b\nproviders: [openai:m]\ncases: [{output: a}]", "such as rubric grade suite.yaml --target openai:m"),
         ("rubric: a b\ncases: answers.csv", "such as rubric grade-many rubric.yaml rows.jsonl"),
     ],
 )  # fmt: skip
 def test_what_belongs_elsewhere_in_a_suite_is_told_its_place(document: str, said: str) -> None:
     """A word beside named rubrics is no text to ask by: it is a name that is not there."""
     assert any(said in told for told in problems(f"suite: x\n{document}"))
+
+
+@each_row(
+    ("case", "meant"),
+    [
+        ("{inputs: {question: Hi}, outputs: Hello}", "{input: Hi, output: Hello}"),
+        ("{input: Hi, output: {score: 1, ok: true}}", '{input: Hi, output: "{\\"score\\": 1, \\"ok\\": true}"}'),
+        ("{output: true}", '{output: "true"}'),
+        ("{input: [{role: user, content: Hi}], output: Hello}", "{messages: [{role: user, content: Hi}], output: Hello}"),
+        ("{conversation: [{user: Hi}, {assistant: Hello}]}", "{input: Hi, output: Hello}"),
+        ("{chat: [{user: a}, {ai: b}, {user: c}, {ai: d}]}", "content: c}], output: d}"),
+        ("{turns: [{role: user, content: Hi}, {user: Bye}]}", "{turns: [Hi, Bye]}"),
+        ("{output: a, tool_calls: [search]}", "{output: a, tool_calls: [{name: search}]}"),
+        ("{output: a, tools_called: [{name: s, input_parameters: {q: x}, output: z}]}", "[{name: s, arguments: {q: x}, result: z}]}"),
+        ("{output: a, context: {doc: b}}", '{output: a, context: ["doc: b"]}'),
+        ("{output: a, tags: 'smoke, slow'}", "{output: a, tags: [smoke, slow]}"),
+        ("{output: a, description: greets}", "{output: a, metadata: {description: greets}}"),
+        ("{input: a, epochs: 3, scorer: {ref: tone}}", "{input: a, runs: 3, rubric: {ref: tone}}"),
+        (
+            "{output: a, assert: [{type: icontains, value: b}, {type: llm-rubric, value: Is kind}]}",
+            "{output: a, rubric: [{check: {contains: {text: b, ignore_case: true}}}, Is kind]}",
+        ),
+    ],
+)  # fmt: skip
+def test_all_mistakes_of_a_case_are_answered_with_the_case_that_was_meant(case: str, meant: str) -> None:
+    """It has all that was typed, and is read."""
+    said = "\n".join(problems(f"suite: x\nrubrics: {{tone: [Is kind]}}\nrubric: a b\ncases: [{case}]"))
+    line = re.search(r"rite (\{.*\})$", said, re.MULTILINE)
+    assert line, said
+    assert meant in line[1]
+    assert loads_suite(f"suite: x\nrubrics: {{tone: [Is kind]}}\nrubric: a b\ncases: [{line[1]}]", "native").cases
 
 
 @each_row(

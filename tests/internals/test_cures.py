@@ -325,7 +325,8 @@ def test_a_key_of_another_system_is_answered_with_ours(kind: str, key: str) -> N
         at[word] = 1
         text = json.dumps(suite if kind in of_suite else data)
         read = partial(package.loads_suite, format="native") if kind in of_suite else package.loads
-        with pytest.raises(package.LoadError, match=re.escape(key if " " in key else f"did you mean {key!r}?")):
+        said = re.sub(r"\{value\|.*?\}", "1", key) if " " in key else f"did you mean {key!r}?"
+        with pytest.raises(package.LoadError, match=re.escape(said)):
             read(text)
 
 

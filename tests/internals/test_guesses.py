@@ -304,6 +304,17 @@ SAYS = [
     ("grade_many([{'verdict': 'pass', 'findings': [], 'judge_digest': 'x'}], r, 'offline')", "give the rows that were"),
     ("gs.hist(bins=3)", "write grades.plot()"),
     ("gs.groupby('topic')", "write grades.to_pandas().groupby([*frame['topic']])['score'].mean()"),
+    ("r.checks({'type': 'icontains', 'value': 'day'})", "write rubric.checks(Contains('day', ignore_case=True))"),
+    ("r.checks({'starts-with': 'day'})", "rubric.checks(StartsWith('day'))"),
+    ("g >= 0.7", "Grade is no number; compare its .score"),
+    (
+        "Suite.from_csv('rows.csv')",
+        "write grade_many('rows.csv', rubric, judge); for cases, write Suite('reply', [Case(",
+    ),
+    ("Labels.from_pandas(marks['verdict'])", "a column is Labels(dict(enumerate(column)), by='index')"),
+    ("grade('x', 'safety', 'offline')", "presets.safety; or, for this word, write Rubric.of('safety')"),
+    ("Rubric('r', ['base.yaml'])", "load the file: load('base.yaml'); or, to ask by this text"),
+    ("Judge('judge.py')", "is a file; a judge is the name of a model"),
     # judges
     ("Panel({'a': 'offline', 'b': 'x'})", "for the same judges, write Panel('offline', 'x')"),
     ("grade('x', r, {'model': 'm', 'temperature': 0})", "Judge(**{'model': 'm', 'temperature': 0})"),

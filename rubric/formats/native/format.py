@@ -35,6 +35,7 @@ NATIVE = Format(
     (
         (STRONG, has("cases")),
         (SURE, finds("it has the keys 'suite' and {!r}", _rubrics)),
+        (SURE, lambda seen: "it has the keys 'suite' and 'cases'" if {"suite", "cases"} <= seen.keys.keys() else ""),
         (SURE, finds("it has the keys 'criteria' and {!r}", _rubric_tests)),
         (LIKELY, has("suite")),
         (LIKELY, has("criteria", kind=list)),

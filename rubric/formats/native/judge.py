@@ -38,9 +38,19 @@ def read_any_judge(data: Any) -> AnyJudge | None:
             message = "a file sets no parameters of the vendor's; give them in code: Judge(params=...)"
             raise fields.SeveralError([(("params",), fields.WrongKeyError("", message))])
         case dict():
+            _refuse_provider(data)
             return _read_judge(data)
         case _:
             raise mismatch("a model's name, or a mapping with model, jury, panel or cascade", data)
+
+
+def _refuse_provider(data: dict[Any, Any]) -> None:
+    """Refuse a vendor beside the name of its model, with the one name of both."""
+    vendor, model = data.get("provider"), data.get("model")
+    if isinstance(vendor, str) and isinstance(model, str):
+        rest = {key: value for key, value in data.items() if key not in ("provider", "model")}
+        name = model if "/" in model else f"{vendor}/{model}"
+        raise DefinitionError("", f"provider and model are one name{_line({'model': name, **rest})}")
 
 
 def _within(data: dict[Any, Any], kind: str) -> str:

@@ -61,15 +61,24 @@ def read_or_tell(read: Callable[[Any], T], data: Any, meant: Callable[[Any], Any
     try:
         return read(data)
     except (DefinitionError, SeveralError) as problem:
-        found = problems_of(problem)
-        is_told = any(isinstance(error, _MeantError | _MeantKeyError) for _, error in found)  # of what is within it
-        are_names = all("; did you mean" in message_of(error) for _, error in found)
-        mended = None if _trying.get() or is_told else meant(data)
-        if mended is None or (are_names and all(value in data.values() for value in mended.values())):
+        found = tell(problems_of(problem), data, meant)
+        if found is None:
             raise
-        if len(line := on_a_line(mended)) > _LONGEST_LINE:
-            raise
-        raise _with_line(found, mended, f"write {line}{_also(found, mended, data)}") from None
+        raise SeveralError(found) from None
+
+
+def tell(
+    found: list[tuple[KeyPath, DefinitionError]], data: Any, meant: Callable[[Any], Any]
+) -> list[tuple[KeyPath, DefinitionError]] | None:
+    """Return the problems *found* in *data* with the line that was *meant*; None if it is not known, or told."""
+    is_told = any(isinstance(error, _MeantError | _MeantKeyError) for _, error in found)  # of what is within it
+    are_names = all("; did you mean" in message_of(error) for _, error in found)
+    mended = None if _trying.get() or is_told else meant(data)
+    if mended is None or (are_names and all(value in data.values() for value in mended.values())):
+        return None
+    if len(line := on_a_line(mended)) > _LONGEST_LINE:
+        return None
+    return _with_line(found, mended, f"write {line}{_also(found, mended, data)}")
 
 
 def _also(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], data: Any) -> str:
@@ -83,20 +92,22 @@ def _also(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], d
     return said
 
 
-def _with_line(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], line: str) -> SeveralError:
+def _with_line(
+    found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], line: str
+) -> list[tuple[KeyPath, DefinitionError]]:
     told: list[tuple[KeyPath, DefinitionError]] = []
     for path, error in found:
         cure = _CURE.search(whole := message_of(error))
-        is_name = cure is not None and _name_in(cure[0]) in meant
+        is_name = cure is not None and name_in(cure[0]) in meant
         said = whole if is_name else _CURE.sub("", whole)
         said = said if len(said) < _LONGEST else said.partition("; ")[0]
         end = "" if told else f" W{line[1:]}" if said[-1] == "?" else f"; {line}"
         kind = _MeantKeyError if isinstance(error, WrongKeyError) else _MeantError
         told.append((path, kind("", said + end)))
-    return SeveralError(told)
+    return told
 
 
-def _name_in(cure: str) -> str:
+def name_in(cure: str) -> str:
     found = re.match(r"; did you mean '(\w+)'", cure)
     return found[1] if found else ""
 
@@ -138,7 +149,7 @@ def meant_criterion(data: Any, read: Read, keys: Collection[str], checks: Collec
         if not (fitting := [*islice(own, 1)] or meant_value(key, found[key], fits)):
             return None
         mended[key] = fitting[0]
-    return mended if _reads(read, mended) else None
+    return mended if reads(read, mended) else None
 
 
 def _one_scale(found: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any]:
@@ -199,7 +210,7 @@ def _alone(key: str, value: Any, keys: Collection[str], checks: Collection[str])
         return {"rubric": {"criteria": value}}
     if value is True and key not in keys and (means := [of for words, of in _TYPES.items() if key in words.split()]):
         return means[0] or {key: value}
-    return {key if key in keys else _name_in(word_cure("keys", "Criterion", key, keys)) or key: value}
+    return {key if key in keys else name_in(word_cure("keys", "Criterion", key, keys)) or key: value}
 
 
 def _check(name: str, value: Any, checks: Collection[str]) -> dict[str, Any]:
@@ -274,10 +285,10 @@ def _paired(value: Any) -> dict[str, float] | None:
 
 
 def _fits(read: Read, beside: Mapping[str, Any], key: str, value: object) -> bool:
-    return _reads(read, {**beside, key: value})
+    return reads(read, {**beside, key: value})
 
 
-def _reads(read: Read, data: Any) -> bool:
+def reads(read: Read, data: Any) -> bool:
     token = _trying.set(True)  # else what is within it would be tried at each level anew
     try:
         read(data)
@@ -291,7 +302,7 @@ def _reads(read: Read, data: Any) -> bool:
 def meant_tree(data: Any, read: Read) -> dict[Any, Any] | None:
     """Return the question with its branches that *data* is meant for, or None; *read* takes it."""
     tree = _branch(data[0] if isinstance(data, list) and len(data) == 1 else data)
-    return tree if isinstance(tree, dict) and _reads(read, tree) else None
+    return tree if isinstance(tree, dict) and reads(read, tree) else None
 
 
 def _branch(data: Any) -> Any:

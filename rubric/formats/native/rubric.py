@@ -19,7 +19,7 @@ from rubric.formats.native.meant import meant_criterion, meant_tree, read_or_tel
 from rubric.formats.native.runs import read_candidate
 from rubric.formats.notes import Loading
 from rubric.formats.yaml import on_a_line
-from rubric.internals.fields import check_number
+from rubric.internals.fields import check_number, names_a_file, refuse_path
 from rubric.internals.guesses import criteria_of, word_cure
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Boolean, Letter, Likert, Scale, UnitScale, YesNo
@@ -87,15 +87,17 @@ _CONDITION = "a mapping with one of contains, regex, tool_called"
 
 def read_criterion(data: Any) -> Criterion:
     """Return one criterion: its text, or a mapping."""
-    return read_or_tell(_read_one, data, _meant)
+    return read_or_tell(_read_one, data, meant_row)
 
 
-def _meant(data: Any) -> dict[str, Any] | None:
+def meant_row(data: Any) -> dict[str, Any] | None:
+    """Return the criterion that is meant by *data*, or None."""
     return meant_criterion(data, _read_one, [*ANSWERS, *fields.KEYS[Criterion].values()], CHECKS)
 
 
 def _read_one(data: Any) -> Criterion:
     if isinstance(data, str):
+        refuse_path("", data, f"copy its criteria, or, to ask by this text, write {{text: {data}}}")
         data = {"text": data}
     given = fields.as_dict(data, "a criterion (its text, or a mapping)")
     gathering = Gathering()
@@ -139,7 +141,7 @@ def read_criteria(data: Any) -> list[Criterion]:
     seen: dict[str, int] = {}
     criteria = []
     if isinstance(data, dict):
-        rows = [*map(_meant, criteria_of(data))]
+        rows = [*map(meant_row, criteria_of(data))]
         line = f"; write criteria: {on_a_line(rows)}" if None not in rows else ""
         raise DefinitionError("", f"expected a list of criteria, got a mapping{line}")
     for index, item in enumerate(fields.as_list(data, "a list of criteria")):
@@ -166,6 +168,13 @@ def read_rubric(data: Any) -> Rubric:
     given = fields.as_dict(data, "a rubric (a mapping with criteria, text or tree)")
     gathering = Gathering()
     kinds = [key for key in given if key in KINDS]
+    if given and not given.keys() & {
+        *KINDS,
+        *fields.KEYS[Rubric].values(),
+    }:  # as criteria by their ids, or weights by texts
+        rows = [*map(meant_row, criteria_of(given))]
+        if None not in rows and not any(word_cure("keys", "Rubric", str(key), KINDS) for key in given):
+            raise DefinitionError("", f"a rubric has criteria, text or tree; write {{criteria: {on_a_line(rows)}}}")
     if not kinds:
         message = "a rubric has criteria, text or tree, and here is none; write one"
         gathering.problems.append(((), DefinitionError("", message)))
@@ -326,7 +335,7 @@ def _criterion(criterion: Criterion) -> Data | str:
         first = ("id",)
     head = {key: data.pop(key) for key in first if key in data}
     data = {**head, **answer, **data}
-    return str(criterion.text) if [*data] == ["text"] else data
+    return str(criterion.text) if [*data] == ["text"] and not names_a_file(criterion.text) else data
 
 
 def _rubric(rubric: Rubric) -> Data:

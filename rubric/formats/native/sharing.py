@@ -87,7 +87,9 @@ def _meant_rows(matrix: Any) -> str:
 def _check(key: str, data: Any, refused: Sequence[str] = ()) -> Data:
     """Return *data*, fields of a case at *key*, none of which is *refused*."""
     if not isinstance(data, dict):
-        raise DefinitionError(key, mismatch("a mapping with fields of a case", data).message)
+        is_one = isinstance(data, list) and len(data) == 1 and isinstance(data[0], dict)
+        line = f"; write {on_a_line({key: data[0]})[1:-1]}" if is_one else ""
+        raise DefinitionError(key, mismatch("a mapping with fields of a case", data).message + line)
     known = [name for name in KEYS[Case].values() if name not in refused]
     problems = [((*steps_of(key), name), UnknownKeyError(name, known)) for name in data if name not in known]
     if problems:

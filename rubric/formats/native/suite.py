@@ -10,11 +10,13 @@ from attrs import evolve
 
 from rubric.errors import DefinitionError, DumpError, LoadError
 from rubric.formats import fields
-from rubric.formats.document import Document, Mapping, find, plain
+from rubric.formats.document import Document, KeyPath, Mapping, find, plain
 from rubric.formats.fields import WRITERS, Gathering, SeveralError
 from rubric.formats.files import parse_file
 from rubric.formats.native.judge import read_any_judge, read_judges
-from rubric.formats.native.rubric import loading_of, read_images, read_rubric, reading_from
+from rubric.formats.native.meant import tell
+from rubric.formats.native.meant_cases import meant_case
+from rubric.formats.native.rubric import loading_of, meant_row, read_images, read_rubric, reading_from
 from rubric.formats.native.runs import read_call, read_message, read_metrics, read_run
 from rubric.formats.native.sharing import fill_slots, refuse_unfilled, share, spread, with_variables
 from rubric.formats.notes import Loading, Notes
@@ -24,7 +26,7 @@ from rubric.suites.cases import Case, Turn
 from rubric.suites.suite import Suite
 from rubric.values.places import Place
 from rubric.values.rubric_tests import is_reference
-from rubric.values.rubrics import Rubric
+from rubric.values.rubrics import READY, Rubric
 
 
 def read_suite(document: Document, loading: Loading | None = None) -> Suite:
@@ -68,13 +70,31 @@ def as_suite_data(suite: Suite) -> dict[str, Any]:
 
 def _read_suite(data: Any) -> Suite:
     given, origin = spread(fields.as_dict(data, "a suite (a mapping with cases)"))
+    if isinstance(cases := given.get("cases"), dict) and all(isinstance(each, dict) for each in cases.values()):
+        line = on_a_line([{"id": str(name), **case} for name, case in cases.items()])
+        if len(line) <= _LONGEST_LINE:
+            raise DefinitionError("cases", f"expected a list of cases, got a mapping; write cases: {line}")
     try:
         return _read_written_out(given)
     except SeveralError as error:
-        raise SeveralError([
-            (("cases", origin[path[1]], *path[2:]) if path[:1] == ("cases",) and len(path) > 1 else path, problem)
-            for path, problem in error.problems
-        ]) from None  # fmt: skip
+        found = dict[int, list[tuple[KeyPath, DefinitionError]]]()
+        rest = list[tuple[KeyPath, DefinitionError]]()
+        for path, problem in error.problems:
+            of_case = path[:1] == ("cases",) and len(path) > 1
+            at = found.setdefault(origin[path[1]], []) if of_case else rest
+            at.append((("cases", origin[path[1]], *path[2:]) if of_case else path, problem))
+        own = [_tell(problems, data, data["cases"][index]) for index, problems in found.items()]
+        raise SeveralError([*rest, *(each for problems in own for each in problems)]) from None
+
+
+def _tell(problems: list[Any], data: dict[Any, Any], case: Any) -> list[Any]:
+    """Return the *problems* of a *case* of the suite in *data*, with the case that was meant."""
+
+    def read(one: Any) -> Suite:
+        return _read_written_out(spread({**data, "cases": [one]})[0])
+
+    keys = [*fields.KEYS[Case].values()]
+    return tell(problems, case, lambda one: meant_case(one, read, keys, meant_row)) or problems
 
 
 def _read_written_out(data: Any) -> Suite:
@@ -82,7 +102,7 @@ def _read_written_out(data: Any) -> Suite:
     named, default = given.pop("rubrics", {}), given.pop("rubric", None)
     gathering = Gathering()
     with gathering.at("rubrics"):
-        every = fields.as_dict(named, "a mapping from names to rubrics")
+        every = fields.as_dict(_by_name(named), "a mapping from names to rubrics")
         named = {name: _readable(gathering, rubric, "rubrics", name) for name, rubric in every.items()}
     named = named if isinstance(named, dict) else {}
     with gathering.at("rubric"):
@@ -116,6 +136,21 @@ def _read_written_out(data: Any) -> Suite:
         suite = _read_fields(given)
     gathering.finish()
     return suite
+
+
+def _by_name(named: Any) -> Any:
+    """Return rubrics by their names; refuse a list of such with the mapping."""
+    keys = [next((each[key] for key in ("rubric", "name", "id") if key in each), None) for each in _maps(named)]
+    if not keys or None in keys:
+        return named
+    held = [{key: value for key, value in each.items() if key not in ("rubric", "name", "id")} for each in named]
+    line = on_a_line({"rubrics": dict(zip(keys, held, strict=True))})[1:-1]
+    raise DefinitionError("", f"rubrics have names; write {line if len(line) <= _LONGEST_LINE else 'name: {...}'}")
+
+
+def _maps(value: Any) -> list[dict[Any, Any]]:
+    """Return *value* if it is a list of mappings alone; else nothing."""
+    return value if isinstance(value, list) and all(isinstance(each, dict) for each in value) else []
 
 
 def _readable(gathering: Gathering, rubric: Any, *place: Any) -> Any:
@@ -202,6 +237,13 @@ def _refuse_name(rubric: Any, named: Any) -> None:
     if isinstance(rubric, dict) and len(rubric) == 1 and rubric.keys() & {"name", "rubric", "$ref", "use"}:
         rubric = str(*rubric.values()).rpartition("/")[2]
         rubric = rubric if rubric in named else None
+    if isinstance(rubric, list) and len(rubric) > 1 and all(isinstance(each, str) and each in named for each in rubric):
+        one = on_a_line({"rubric": {"ref": rubric[0]}})[1:-1]
+        cures = f"write {one}, or, for all of them, one rubric with the criteria of each"
+        raise DefinitionError("", f"these are names under `rubrics`, and a case has one of them; {cures}")
+    if isinstance(rubric, str) and rubric in READY and not named:
+        cure = f"such as rubric init --preset {rubric}, which writes a file that a case names: file://rubric.yaml"
+        raise DefinitionError("", f"{rubric!r} is the name of a ready rubric; {cure}; to ask by this word, [{rubric}]")
     if not isinstance(rubric, str) or not named:
         return
     if rubric in named or (_is_word(rubric) and not _is_path(rubric)):
