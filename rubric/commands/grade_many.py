@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import sys
 import threading
 import time
@@ -229,8 +228,6 @@ class Inputs:
             print_line(f"results have no keys; those in a column are named, as --column key={ids[0]}", problem=True)
         if wrong:
             told = f"{len(wrong)} of the first {len(first) + len(wrong)} are no candidates: {in_options(wrong[0])}"
-            told = told.replace("rows.jsonl", shlex.quote(self.called))
-            told = told.replace("jq -c '", "jq -c '.[]|") if self.called.endswith(".json") else told
             print_line(f"{self.called}: {told}", problem=True)
         planned, seen = plan_calls(first, rubric, judge), len(first) + len(wrong)
         total = None if self.shard is not None else source.total

@@ -64,6 +64,7 @@ class Columns:
     Args:
         named: The column of each field that has another name; None for a column that is ignored. `variables` may have
             several, each a variable of its own name: `columns={"variables": ["topic", "tier"]}`.
+        file: The path of the file whose rows they are, for messages.
 
     Raises:
         DefinitionError: A key that is not a field, or a column that is not a name.
@@ -74,6 +75,7 @@ class Columns:
     _needed: ClassVar[tuple[str, ...]] = ("output",)
 
     named: FrozenMap = field(factory=FrozenMap, converter=freeze_map)
+    file: str = field(default="", kw_only=True, eq=False)
 
     def __attrs_post_init__(self) -> None:
         value: Mapping[Any, Any] = self.named

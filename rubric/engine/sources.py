@@ -159,7 +159,8 @@ def source_of(candidates: Candidates, columns: Mapping[str, str | Sequence[str] 
     named = Columns({} if columns is None else columns)
     if isinstance(candidates, str | Path):
         folder = Path(candidates)
-        return _files(_folder(folder), named, folder) if folder.is_dir() else _file(candidates, named)
+        own = evolve(named, file=str(candidates))
+        return _files(_folder(folder), named, folder) if folder.is_dir() else _file(candidates, own)
     if isinstance(candidates, list | tuple) and candidates and all(isinstance(each, Path) for each in candidates):
         return _files(candidates, named)
     if isinstance(candidates, Candidate | Mapping | bytes):
@@ -207,7 +208,7 @@ def as_candidate(item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
     if isinstance(item, list) and is_chat(item) and (made := _of_runs("the chat", candidates_in(item))):
         return made
     said = f"expected a text, a Candidate, a mapping or a Path, got {name_of_type(item)}"
-    raise _with_file_line(DefinitionError("", said + cure_of(item)), "", item)
+    raise _with_file_line(DefinitionError("", said + cure_of(item)), "", item, columns.file)
 
 
 def is_message(value: object) -> bool:
@@ -300,16 +301,19 @@ def _of_row(row: Mapping[Any, Any], columns: Columns) -> Candidate:
     try:
         return Candidate(**{name: value for name, value in given.items() if not is_missing(value)})
     except DefinitionError as error:
-        raise _with_file_line(error, str(columns.named.get(error.field, error.field)), given.get(error.field)) from None
+        column = str(columns.named.get(error.field, error.field))
+        raise _with_file_line(error, column, given.get(error.field), columns.file) from None
 
 
-def _with_file_line(error: DefinitionError, column: str, held: object) -> DefinitionError:
-    """Return *error* with the line that makes texts of lists such as *held*: of a *column* of a file, or its rows."""
+def _with_file_line(error: DefinitionError, column: str, held: object, file: str) -> DefinitionError:
+    """Return *error* with the line that makes texts of lists such as *held*: of a *column* of a *file*, or its rows."""
     if not isinstance(held, list) or is_chat(held):
         return error
     path = f".{column}" if not column or (column.isidentifier() and column.isascii()) else f".[{json.dumps(column)}]"
-    way = r'join("\n\n")' if all(isinstance(each, str) for each in held) else "tojson"
-    line = f"jq -c {shlex.quote(f'({path}|arrays) |= {way}')} rows.jsonl > rows_texts.jsonl"
+    chosen = f'{path}|arrays|select((.[0]|type=="object" and has("role"))|not)'  # a chat stays one
+    made = f'({chosen}) |= if all(type=="string") then join("\\n\\n") else tojson end'
+    rows = ".[]|" if file.endswith(".json") else ""
+    line = f"jq -c {shlex.quote(rows + made)} {shlex.quote(file or 'rows.jsonl')} > rows_texts.jsonl"
     return DefinitionError(error.field, f"{error.message}; in a file, run {line}")
 
 

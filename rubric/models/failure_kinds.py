@@ -111,7 +111,9 @@ _UNTRUSTED = (
 _ENDS_OF_TLS = {"SSLEOFError", "SSLZeroReturnError"}  # a retry may help
 _NO_COMPLETION = "what came back is not a chat completion: "
 _NO_TLS = "{}; is the address https://, and the server plain http://?"
-_NO_ENTRY = "the proxy wants a user and a password: http://user:password@host:port in HTTPS_PROXY or HTTP_PROXY: {}"
+_NO_ENTRY = (
+    "the proxy wants a user and a password, which stand before its host and an @ in HTTPS_PROXY or HTTP_PROXY: {}"
+)
 _LONGEST_SAID = 2**13  # characters, of which 200 are shown: masking secrets in megabytes would block the loop
 _LONGEST_READ = 2**16  # characters of JSON, of which the words are fewer
 _TIMEOUTS = {"TimeoutError", "TimeoutException", "APITimeoutError", "Timeout"}

@@ -18,9 +18,11 @@ from rubric.embed import fields
 from rubric.errors import DefinitionError
 from rubric.formats.suites import loads_suite
 from rubric.suites.suite import Suite
-from rubric.values.rubrics import READY, Rubric
+from rubric.values.rubrics import Rubric
 
-NAMES = READY
+NAMES = (
+    "agent", "code_review", "conversation_quality", "groundedness", "helpfulness", "instruction_following", "safety",
+)  # fmt: skip
 """The names of the rubrics."""
 
 agent: Rubric

@@ -2,7 +2,7 @@
 Compare two runs of a suite: what is better, worse or otherwise changed since a baseline.
 
 A missing score never counts as 0: a case that is ungraded on either side has no difference in score, and a case that is
-no longer graded is worse.
+no longer graded is neither better nor worse.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rubric.suites.report import Deferred, Report
 
 
-Kind = Literal["better", "worse", "same", "new", "gone"]
+Kind = Literal["better", "worse", "same", "new", "gone", "ungraded"]
 PASSED, FAILED, ERROR = 0, 1, 2
 
 _BOTH = 2
@@ -114,7 +114,8 @@ class Change(NoTruth):
 
     Args:
         id: The case's.
-        kind: `better`, `worse`, `same`, `new` (not in the baseline) or `gone` (only in the baseline).
+        kind: `better`, `worse`, `same`, `new` (not in the baseline), `gone` (only in the baseline) or `ungraded` (no
+            longer graded).
         before: Its status in the baseline; None for a new case.
         after: Its status now; None for a case that is gone.
         score_before: In 0..1; None without a grade.
@@ -274,7 +275,8 @@ class Comparison(Presented, Listed[Change]):
         if self.risk is not None and self.counts["worse"] and all(drop.detectable > 1 for drop in self.drops):
             passed = "Too few cases to show a drop"
         counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items() if count) or "no cases"
-        told = passed if self.passed else "Worse than the baseline"
+        lost = "Cases are no longer graded" if self.lost and not self.counts["worse"] else "Worse than the baseline"
+        told = passed if self.passed else lost
         return f"{told}: {counts}, mean {_format_delta(self.mean_delta)}."
 
     def remarks(self) -> list[str]:
@@ -333,6 +335,7 @@ def _change(before: Row | None, after: Row | None) -> Change:
         return Change(after.id, "new", after=after.status, score_after=after.score, case=case_of(after))
     delta = _RANKS[after.status] - _RANKS[before.status] or _less(after.score, before.score) or 0
     kind: Kind = "same" if abs(delta) <= TOLERANCE else "better" if delta > 0 else "worse"
+    kind = "ungraded" if after.status == "ungraded" != before.status else kind
     criteria = tuple(_criteria(before, after))
     return Change(after.id, kind, before.status, after.status, before.score, after.score, criteria, case_of(after))
 

@@ -37,12 +37,6 @@ WHOLE = "overall"
 """The id of the one criterion of a free-form rubric or of a rubric that is a tree."""
 
 
-READY = (
-    "agent", "code_review", "conversation_quality", "groundedness", "helpfulness", "instruction_following", "safety",
-)  # fmt: skip
-"""The names of the rubrics in `rubric.presets`."""
-
-
 def _as_criteria(value: Iterable[Criterion | str | Mapping[str, Any]], start: int = 0) -> tuple[Criterion, ...]:
     is_plain = type(value) in (list, tuple)  # an ABC is asked for the others alone: this runs for each rubric
     if not is_plain and (isinstance(value, str | Mapping | Criterion | Rubric) or not isinstance(value, Iterable)):
@@ -514,6 +508,15 @@ class Rubric(Building, Answer, Shown, Listed[Criterion]):
 _FIELDS = tuple(one.name for one in attrs.fields(Rubric))
 
 
+def is_ready(text: str) -> bool:
+    """True if *text* is the name of a rubric of `rubric.presets`."""
+    if not text.isidentifier():
+        return False
+    from importlib.resources import files  # noqa: PLC0415 - most rubrics are no words
+
+    return files("rubric.presets").joinpath(f"{text}.yaml").is_file()
+
+
 def rubric_of(value: object) -> Rubric:
     """
     Return *value* as a rubric; a text is a free-form one.
@@ -525,7 +528,7 @@ def rubric_of(value: object) -> Rubric:
         path = value.removeprefix("file://")
         cure = f"load the file: load({path!r}); or give Rubric.of({value!r}) to grade by these words"
         fields.refuse_path("rubric", value, cure)
-        if value in READY:
+        if is_ready(value):
             cures = f"write from rubric import presets; presets.{value}; or, for this word, write Rubric.of({value!r})"
             raise DefinitionError("rubric", f"{value!r} is the name of a ready rubric; {cures}")
         return Rubric.of(value)

@@ -388,15 +388,16 @@ def test_a_list_in_a_file_is_told_with_the_line_that_makes_a_text_of_it(
 ) -> None:
     """The line is for a terminal, names the file, and leaves rows with a text as they are."""
     (tmp_path / "polite.yaml").write_text("criteria: [Says thank you, Says please wait]\n")
-    rows = [row, {column: "Go away."} if column else "Go away."]
+    chat = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "We thank you. Please wait."}]
+    rows = [row, *({column: each} if column else each for each in ("Go away.", chat))]
     lines = [*map(json.dumps, rows)]
     (tmp_path / name).write_text("\n".join(lines) if name.endswith("l") else f"[{', '.join(lines)}]")
     named = ["--column", f"output={column}"] if column else []
     told = graded(tmp_path, *named, candidates=name).stderr.splitlines()[0]
-    assert f"1 of the first 2 are no candidates: candidates[0]{'.' * bool(column)}" in told
+    assert f"1 of the first 3 are no candidates: candidates[0]{'.' * bool(column)}" in told
     subprocess.run(["/bin/sh", "-c", told.rpartition("in a file, run ")[2]], cwd=tmp_path, check=True)
     done = graded(tmp_path, *named, "--out", tmp_path / "out.jsonl", candidates="rows_texts.jsonl")
-    assert (done.exit_code, [each["passed"] for each in rows_of(tmp_path / "out.jsonl")]) == (0, [True, False])
+    assert (done.exit_code, [each["passed"] for each in rows_of(tmp_path / "out.jsonl")]) == (0, [True, False, True])
 
 
 def test_a_file_without_candidates_is_told(folder: Path) -> None:

@@ -315,6 +315,7 @@ SAYS = [
     ("grade('x', 'safety', 'offline')", "presets.safety; or, for this word, write Rubric.of('safety')"),
     ("Rubric('r', ['base.yaml'])", "load the file: load('base.yaml'); or, to ask by this text"),
     ("Judge('judge.py')", "is a file; a judge is the name of a model"),
+    ("Judge('m', headers={'Cookie': 'abc'})", "write Judge('m', params={'extra_headers': {'Cookie': '...'}})"),
     # judges
     ("Panel({'a': 'offline', 'b': 'x'})", "for the same judges, write Panel('offline', 'x')"),
     ("grade('x', r, {'model': 'm', 'temperature': 0})", "Judge(**{'model': 'm', 'temperature': 0})"),

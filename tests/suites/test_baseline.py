@@ -40,8 +40,8 @@ def beside(before: Row, after: Row, largest_drop: float | None = None, deferred:
         (row("a", 0.9), row("a", 0.8), "worse"),
         (row("a", 0.8), row("a", 0.8 + 1e-12), "same"),
         (row("a", 0.6), row("a", 0.8), "better"),
-        (row("a", 0.8), row("a", None), "worse"),
-        (row("a", 0.3), row("a", None), "worse"),
+        (row("a", 0.8), row("a", None), "ungraded"),
+        (row("a", 0.3), row("a", None), "ungraded"),
         (row("a", None), row("a", 0.0), "better"),
         (row("a", None), row("a", None, "deferred"), "same"),
         (row("a", 0.9, "failed"), row("a", 0.8, "passed"), "better"),
@@ -60,6 +60,7 @@ def test_what_has_no_score_has_no_difference() -> None:
     found = after.against(before)
     assert found["a"].delta is None
     assert found["a"].changed_status
+    assert found.sentence == "Cases are no longer graded: 1 same, 1 ungraded, mean +0.000."
     assert (found.mean_before, found.mean_after, found.mean_delta) == (0.8, 0.8, 0.0)
 
 
@@ -67,7 +68,7 @@ def test_cases_that_are_new_or_gone_are_told_and_not_counted() -> None:
     """The mean rests on the cases that are in both."""
     found = Report("s", (row("b", 0.8), row("c", 0.1))).against(Report("s", (row("a", 1.0), row("b", 0.8))))
     assert [(change.id, change.kind) for change in found] == [("b", "same"), ("c", "new"), ("a", "gone")]
-    assert found.counts == {"better": 0, "worse": 0, "same": 1, "new": 1, "gone": 1}
+    assert found.counts == {"better": 0, "worse": 0, "same": 1, "new": 1, "gone": 1, "ungraded": 0}
     assert found.mean_delta == 0
     assert found.passed
 

@@ -26,6 +26,7 @@ from rubric import (
     Store,
     ToolCall,
     ask,
+    judge_function,
     prefer,
     prefer_many,
 )
@@ -35,6 +36,7 @@ from rubric.trust import Preference, Preferences, aprefer, aprefer_many
 from rubric.trust.pairwise.preference import CriterionPreference
 from tests.examples import examples
 from tests.places import ROOT
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -380,6 +382,14 @@ def test_the_command_prefers_the_rows_of_a_file(tmp_path: Path) -> None:
     assert [json.loads(line)["key"] for line in out.read_text().splitlines()] == ["k"] * 3
     failed = CliRunner().invoke(main, ["prefer", str(tmp_path / "none.jsonl"), str(rubric), "-j", "offline"])
     assert failed.exit_code == 2
+
+
+@each_row(("day", "outcome"), [("tie", "inconsistent"), ("2", "tie")])
+def test_the_whole_is_a_tie_only_if_both_orders_say_so(day: str, outcome: str) -> None:
+    """Criteria whose orders disagree may cancel out in each order, or by chance over both."""
+    rubric = Rubric("k").expects("Says thank you", id="t").expects("Names a day", id="d")
+    found = prefer("Thank you.", "Friday.", rubric, judge_function(lambda _, c: "1" if c.id == "t" else day))
+    assert (found.outcome, len({*found.orders}) > 1) == (outcome, outcome == "inconsistent")
 
 
 def test_pairs_without_a_verdict_say_why() -> None:

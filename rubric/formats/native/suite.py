@@ -26,7 +26,7 @@ from rubric.suites.cases import Case, Turn
 from rubric.suites.suite import Suite
 from rubric.values.places import Place
 from rubric.values.rubric_tests import is_reference
-from rubric.values.rubrics import READY, Rubric
+from rubric.values.rubrics import Rubric, is_ready
 
 
 def read_suite(document: Document, loading: Loading | None = None) -> Suite:
@@ -241,7 +241,7 @@ def _refuse_name(rubric: Any, named: Any) -> None:
         one = on_a_line({"rubric": {"ref": rubric[0]}})[1:-1]
         cures = f"write {one}, or, for all of them, one rubric with the criteria of each"
         raise DefinitionError("", f"these are names under `rubrics`, and a case has one of them; {cures}")
-    if isinstance(rubric, str) and rubric in READY and not named:
+    if isinstance(rubric, str) and is_ready(rubric) and not named:
         cure = f"such as rubric init --preset {rubric}, which writes a file that a case names: file://rubric.yaml"
         raise DefinitionError("", f"{rubric!r} is the name of a ready rubric; {cure}; to ask by this word, [{rubric}]")
     if not isinstance(rubric, str) or not named:

@@ -151,8 +151,7 @@ class Preference(Presented, Listed[CriterionPreference]):
             return "b"
         if high - low > _TOLERANCE:
             return "unjudged"
-        split = bool(self.criteria) and all(c.outcome == "inconsistent" for c in self.criteria)
-        return "inconsistent" if split else "tie"
+        return "inconsistent" if len({*self.orders}) > 1 else "tie"
 
     @property
     def winner(self) -> str | None:
