@@ -130,7 +130,7 @@ _NO_VENDOR = re.compile(
 )
 _WITH_COLON = re.compile("(openai|anthropic|gemini|azure|mistral|groq|ollama|bedrock|xai):/*(.+)")
 _A_NAME = "no vendor is known by {!r}{} A model's name is vendor/model, such as 'openai/gpt-5.6'"
-_OWN_SERVER = "; on a server of yours, it is Judge({!r}, via={!r})"
+_OWN_SERVER = "; on a server of yours, it is openai/{} where OPENAI_BASE_URL has its address, or Judge({!r}, via={!r})"
 
 
 def no_vendor(model: str) -> str:
@@ -150,8 +150,8 @@ def failure_of(
         cause = cause.__cause__ or cause.__context__
     names = {ancestor.__name__ for link in chain for ancestor in type(link).__mro__}
     if unknown := _NO_VENDOR.search(str(error)):
-        own = ("its model", unknown[1]) if "://" in unknown[1] else (unknown[1], "http://localhost:8000/v1")
-        return Failure("bad_request", no_vendor(unknown[1]) + _OWN_SERVER.format(*own))
+        own = ("its-model", unknown[1]) if "://" in unknown[1] else (unknown[1], "http://localhost:8000/v1")
+        return Failure("bad_request", no_vendor(unknown[1]) + _OWN_SERVER.format(own[0], *own))
     said = words_of(str(error), secrets)
     if unconnected := _unsent(chain, names, said):
         return unconnected

@@ -346,7 +346,7 @@ def test_calls_from_the_background_loop(server: Server) -> None:
 def test_the_address_of_a_server_in_place_of_a_model_is_put_where_it_belongs() -> None:
     """The address is that of `via`, and the model is still to be named."""
     found = evaluate("Good morning!", "Is polite", "http://127.0.0.1:9/v1")
-    assert "it is Judge('its model', via='http://127.0.0.1:9/v1')" in found.failures[0].message
+    assert "or Judge('its-model', via='http://127.0.0.1:9/v1')" in found.failures[0].message
 
 
 @pytest.mark.parametrize(
@@ -358,5 +358,6 @@ def test_a_model_of_no_known_vendor_says_how_names_are_written(name: str, hint: 
     assert isinstance(result, Ungraded)
     assert result.failures[0].kind == "bad_request"
     form = "A model's name is vendor/model, such as 'openai/gpt-5.6'"
-    own = f"; on a server of yours, it is Judge({name!r}, via='http://localhost:8000/v1')"
+    own = f"; on a server of yours, it is openai/{name} where OPENAI_BASE_URL has its address"
+    own += f", or Judge({name!r}, via='http://localhost:8000/v1')"
     assert result.failures[0].message == f"no vendor is known by {hint} {form}{own}"
