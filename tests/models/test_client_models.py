@@ -37,6 +37,7 @@ from tests.servers import Endpoint, Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 pytestmark = [  # the clients are the user's, who closes them; some of these libraries warn of their own doings
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -243,6 +244,16 @@ def test_a_bound_model_of_langchain_is_its_model(server: Server, wrap: str) -> N
     assert len(down.requests) == 1
     ids = {client_identity(each, NAME) for each in (bound(well), langchain_openai(well))}
     assert len(ids) == (1 if wrap == "with_retry" else 2)
+
+
+def test_a_store_answers_a_new_client_of_the_same_model(
+    client: Callable[[Endpoint], Any], server: Server, tmp_path: Path
+) -> None:
+    """The key has the model's name and address, not the client itself, so a second run asks nobody."""
+    endpoint = server.at("ok")
+    for _ in range(2):
+        assert grade("Hello.", POLITE, client(endpoint), store=tmp_path / "replies.db").score == 1
+        assert len(endpoint.requests) == 2
 
 
 def test_votes_of_a_jury_are_calls_of_their_own(client: Callable[[Endpoint], Any], server: Server) -> None:
