@@ -363,7 +363,9 @@ def _mended(
             written = f"echo {shlex.quote(value)} > {param.opts[0][2:]}.txt"
             return f"{said}; one text is piped, and more are files, such as {written}", {}
         return said, {param.name or "": (param.opts[0], "-"), "TEXT": (value,)}
-    return _mended_value(said, param, value, command, files)
+    said, change = _mended_value(said, param, value, command, files)
+    given = dict(units)  # an option that is typed already keeps its value
+    return said, {name: words for name, words in change.items() if name == param.name or name not in given or not words}
 
 
 def _mended_value(

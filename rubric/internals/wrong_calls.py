@@ -487,7 +487,7 @@ def _lost_in(typed: Mapping[str, Any], code: str) -> list[str]:
         return re.search(rf"(?<![\w.]){re.escape(repr(plain))}(?![\w.])", code) is not None
 
     def is_lost(name: str, value: Any) -> bool:
-        is_short = isinstance(value, str) and len(value) <= SHORT  # and so written out
+        is_short = isinstance(value, str | int | float) and len(str(value)) <= SHORT  # and so written out
         if (name in names and not is_short) or ("..." in code and (is_secret(name) or not is_short)):
             return False
         return not any(map(has, (value, *conversions(name, value), *conversions(term_of(name), value))))
@@ -548,7 +548,7 @@ def _refuse_shape(call: _Call) -> None:
             held = call.args[0] if "{within}" in said else call.args[0].values() if "{values}" in said else ()
             within = ", ".join(map(partial(source_of, ""), held))
             parts = {"all": ", ".join(sources), "rest": ", ".join(sources[1:]), "within": within, "values": within}
-            parts["called"] = call.called
+            parts |= {"called": call.called, "insensitive": repr(f"(?i){call.args[0]}")}
             ends = {"first": sources[0][:-1], "last": sources[-1][1:]}
             parts |= ends | {"short": min(sources, key=len), "long": max(sources, key=len)}
             if "{paired}" in said:  # labels, and a number for each

@@ -91,7 +91,7 @@ class Case(fields.Shown):
         id: Unique in its suite. The candidate has it as its key, so labels and other runs are matched by it.
         rubric: Grades the candidate; a text is a free-form rubric.
         input: The prompt of the candidate; a live target is sent this, or *messages*.
-        output: A fixed response. None: a live target makes the candidate when the suite runs.
+        output: A fixed response. None: the answer that *run* ends with, or else a live target makes the candidate.
         reference: A reference answer, for the judge.
         messages: The conversation before the output; a live target continues it.
         tool_calls: Of a fixed response.
@@ -154,6 +154,8 @@ class Case(fields.Shown):
 
     def __attrs_post_init__(self) -> None:
         self.rubric.check_weights()
+        if self.run is not None and self.output is None and not (made := Candidate(run=self.run)).unanswered:
+            object.__setattr__(self, "output", made.output)  # as at any door for a run
         for name in self.needs:
             fields.check_name("needs", name, _OF_BOTH)
         for name, judge in self.judges.items():

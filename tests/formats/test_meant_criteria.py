@@ -60,6 +60,11 @@ def refusal_of(document: str) -> str:
             "{text: a, levels: [{score: 0.5, text: half}, {score: 1, text: all}]}",
             "{text: a, choices: {half: 0.5, all: 1}}",
         ),
+        ("{text: a, category: tone}", "{text: a, tags: [tone]}"),
+        (
+            "{text: a, levels: 1..5, examples: [{response: b, score: 2}]}",
+            "{text: a, levels: 1..5, anchors: [{response: b, score: 0.25}]}",
+        ),
         ("{check: {max_words: 120}}", "{check: {assertion: {type: word-count, value: {max: 120}}}}"),
         ("{type: min_words, value: 3}", "{check: {assertion: {type: word-count, value: {min: 3}}}}"),
         ("{check: {min_length: 9}}", '{check: {matches: "(?s).{9}"}}'),

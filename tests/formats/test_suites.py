@@ -283,6 +283,9 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
         ("cases: [{output: a, rubric: [file://b.yaml]}]", "to ask by this text, write {text: file://b.yaml}"),
         ("rubric: a b\nextends: b.yaml\ncases: [{output: a}]", "such as rubric: file://polite.yaml"),
         ("rubric: a b\nproviders: [openai:m]\ncases: [{output: a}]", "such as rubric grade suite.yaml --target openai:m"),
+        ("cases: [{output: a, rubric: b, matrix: {c: [d]}}]", "a matrix is that of the suite, beside its cases"),
+        ("cases: [{rubric: b, trace: [{role: user, content: Hi}]}]", "a vendor's log is graded as it is"),
+        ("cases: [{output: a, reference: [b, c], rubric: d}]", 'such as "On Friday, or on the 4th."'),
         ("rubric: a b\ncases: answers.csv", "such as rubric grade-many rubric.yaml rows.jsonl"),
     ],
 )  # fmt: skip
@@ -306,6 +309,7 @@ def test_what_belongs_elsewhere_in_a_suite_is_told_its_place(document: str, said
         ("{output: a, context: {doc: b}}", '{output: a, context: ["doc: b"]}'),
         ("{output: a, tags: 'smoke, slow'}", "{output: a, tags: [smoke, slow]}"),
         ("{output: a, description: greets}", "{output: a, metadata: {description: greets}}"),
+        ("{turns: [{user: Hi, assistant: Hello}, {user: Bye, assistant: Good bye}]}", "{role: user, content: Bye}], output: Good bye}"),
         ("{input: a, epochs: 3, scorer: {ref: tone}}", "{input: a, runs: 3, rubric: {ref: tone}}"),
         (
             "{output: a, assert: [{type: icontains, value: b}, {type: llm-rubric, value: Is kind}]}",

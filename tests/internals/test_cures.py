@@ -319,7 +319,9 @@ def test_a_key_of_another_system_is_answered_with_ours(kind: str, key: str) -> N
         data: Any = {"rubric": "r", "criteria": [{"text": "Is polite", "tags": ["tone"]}], "tests": [test]}
         case: Any = {"id": "a", "output": "Thanks", "rubric": "Is polite", "tags": ["tone"]}
         suite: Any = {"suite": "s", "cases": [case], "judge": {"model": "openai/gpt-5"}}
-        of_suite = {"Case": case, "Suite": suite, "Judge": suite["judge"]}
+        message = {"role": "user", "content": "Hi"}
+        case |= {"messages": [message]} if kind == "Message" else {}
+        of_suite = {"Message": message, "Case": case, "Suite": suite, "Judge": suite["judge"]}
         at = ({"Rubric": data, "Criterion": data["criteria"][0], "RubricTest": test} | of_suite)[kind]
         at.pop(key, None)
         at[word] = 1

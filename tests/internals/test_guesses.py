@@ -20,7 +20,7 @@ from rubric.internals.containers import Listed, Unchanging
 from rubric.internals.guesses import table
 from rubric.internals.guided import Guided
 from rubric.internals.lazy_names import public_names
-from rubric.trust import Labels, agreement, compare
+from rubric.trust import Labels, agreement, compare, rank
 from tests.places import ROOT
 from tests.rows import each_row
 
@@ -35,7 +35,7 @@ MARKS = pd.DataFrame({"id": [0, 1], "verdict": [True, False]})
 NAMES: dict[str, Any] = {name: getattr(rubric, name) for name in rubric.__all__} | {
     "compare": compare, "agreement": agreement, "Labels": Labels, "rows": ROWS, "marks": MARKS,
     "marked": Labels({0: True, 1: False}), "r": R, "one": ONE, "g": G, "gs": GS, "df": DF, "re": re, "rubric": rubric,
-    "Client": type("Client", (), {}),
+    "Client": type("Client", (), {}), "rank": rank,
 }  # fmt: skip
 
 
@@ -316,6 +316,15 @@ SAYS = [
     ("Rubric('r', ['base.yaml'])", "load the file: load('base.yaml'); or, to ask by this text"),
     ("Judge('judge.py')", "is a file; a judge is the name of a model"),
     ("Judge('m', headers={'Cookie': 'abc'})", "write Judge('m', params={'extra_headers': {'Cookie': '...'}})"),
+    ("r.rename('other')", "for the id of a criterion, write rubric.revising('polite', id='kind')"),
+    ("r.to_json('r.json')", "for a file, write rubric.save('r.json')"),
+    ("Matches('Ticket', ignore_case=True)", "Matches('(?i)Ticket')"),
+    ("Matches('Ticket', re.IGNORECASE)", "Matches('(?i)Ticket')"),
+    ("Cascade(['offline', 'm'], min_confidence=0.8)", "such as Cascade('offline', 'm', when='borderline')"),
+    ("call('a').times(1)", "write call('a').at_least(1) & call('a').at_most(1)"),
+    ("Case('Where is it?')", "write Case('one', rubric, input='Where is it?')"),
+    ("rank({'a': 'x', 'b': 'y'}, rubric=r, judge='offline')", "by their names, write rank([Candidate(text, key=name)"),
+    ("Budget(dollars=5, requests=100)", "Write Budget(cost=5, calls=100)"),
     # judges
     ("Panel({'a': 'offline', 'b': 'x'})", "for the same judges, write Panel('offline', 'x')"),
     ("grade('x', r, {'model': 'm', 'temperature': 0})", "Judge(**{'model': 'm', 'temperature': 0})"),

@@ -30,6 +30,7 @@ _TYPES: dict[str, dict[str, Any]] = {
 }
 _CHECKS = {"regex": "matches", "pattern": "matches", "startswith": "starts_with"}
 _LOW, _HIGH = "min low minimum lowest from start min_value", "max high maximum highest to end max_value"
+_TAGS = ("category", "group", "section", "dimension", "area", "tag")
 _SCORES = "scores values points score value weights"
 _TREE = {
     "ask": "question if prompt condition text",
@@ -143,9 +144,10 @@ def meant_criterion(data: Any, read: Read, keys: Collection[str], checks: Collec
     mended = dict[str, Any]()
     for key in sorted(found, key=lambda each: ["id", "text", each].index(each)):
         beside: dict[str, Any] = {} if key in ("text", "check", "rubric") else {"text": "x"}
-        beside |= {name: mended[name] for name in ("levels", "choices") if key == "min_score" and name in mended}
+        scale = {name: mended.get(name, found[name]) for name in ("levels", "choices") if name in found}
+        beside |= scale if key in ("anchors", "min_score") else {}
         fits = partial(_fits, read, beside, key)
-        own = filter(fits, (found[key], *_values(key, found[key], mended)))
+        own = filter(fits, (found[key], *_values(key, found[key], scale)))
         if not (fitting := [*islice(own, 1)] or meant_value(key, found[key], fits)):
             return None
         mended[key] = fitting[0]
@@ -162,6 +164,8 @@ def _one_scale(found: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, A
 
 
 def _ends_of(levels: Any) -> tuple[int, int]:
+    if isinstance(levels, dict) and levels and all(type(key) is int for key in levels):
+        return min(levels), max(levels)
     found = re.fullmatch(r"\D*(\d+)\D+(\d+)\D*", str(levels))
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
@@ -208,6 +212,13 @@ def _alone(key: str, value: Any, keys: Collection[str], checks: Collection[str])
         return {"polarity": "penalty", "weight": -value}
     if key == "criteria":
         return {"rubric": {"criteria": value}}
+    if key in _TAGS and isinstance(value, str):
+        return {"tags": [value]}
+    return _named(key, value, keys)
+
+
+def _named(key: str, value: Any, keys: Collection[str]) -> dict[str, Any]:
+    """Return the field that a *key* means by its name."""
     if value is True and key not in keys and (means := [of for words, of in _TYPES.items() if key in words.split()]):
         return means[0] or {key: value}
     return {key if key in keys else name_in(word_cure("keys", "Criterion", key, keys)) or key: value}
@@ -250,6 +261,9 @@ def _values(key: str, value: Any, beside: Mapping[str, Any]) -> Iterator[Any]:
         yield from ({"answer": "yes_no", **each}[key] for each in means if key == "answer" or key in each)
     elif key == "required" and value in ("yes", "no"):
         yield value == "yes"
+    elif key == "anchors" and _are_rows(value) and (ends := _ends_of(beside.get("levels"))) > (0, 0):
+        own = [{**row, "score": row["score"] - ends[0]} for row in value if type(row.get("score")) is int]
+        yield [{**row, "score": round(row["score"] / (ends[1] - ends[0]), 4)} for row in own]
     elif key == "min_score" and isinstance(value, int) and (ends := _ends_of(beside.get("levels"))) > (0, 0):
         yield round((value - ends[0]) / (ends[1] - ends[0]), 4)
 

@@ -68,8 +68,10 @@ def _part(
     if name in _TEXTS and isinstance(value, list) and all(isinstance(each, str) for each in value):
         return None  # several answers, or the paragraphs of one
     is_listed = isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
+    if key.endswith("_file") and isinstance(value, str) and key.removesuffix("_file") in (*_TEXTS, "context"):
+        return {key.removesuffix("_file"): f"file://{value.removeprefix('file://')}"}
     if is_listed and name in ("input", "messages", "turns"):
-        said = [_message(each) for each in value]
+        said = [_message(part) for each in value for part in _apart(each)]
         if name == "turns" and all(each.keys() <= {"input", "reference"} for each in value):
             return {name: value}
         if any(each is None for each in said):
@@ -88,13 +90,20 @@ def _asserted(data: Any, criterion: Callable[[Any], dict[str, Any] | None]) -> A
     return criterion(data)
 
 
+def _apart(data: dict[Any, Any]) -> list[dict[Any, Any]]:
+    """Return what is said in a turn, `{user: Hi, assistant: Hello}`, by each."""
+    return [{role: text} for role, text in data.items()] if data.keys() <= _ROLES.keys() else [data]
+
+
+_ROLES = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "system": "system"}
+
+
 def _message(data: dict[Any, Any]) -> dict[str, Any] | None:
     """Return a message with its role and its content, also of `{user: Hi}`; None for anything else."""
     if {"role", "content"} <= data.keys():
         return data
     role, text = next(iter(data.items()))
-    known = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "system": "system"}
-    return {"role": known[role], "content": text} if len(data) == 1 and role in known else None
+    return {"role": _ROLES[role], "content": text} if len(data) == 1 and role in _ROLES else None
 
 
 def _value(name: str, value: Any) -> Any:

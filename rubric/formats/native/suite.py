@@ -198,7 +198,15 @@ def _read_text(data: Any) -> Any:
     """Return *data*, a text or several, with the texts of the files that it names as `file://answer.md`."""
     if isinstance(data, list):
         return [_read_text(each) for each in data]
-    return _read_named(data)[0] if isinstance(data, str) and is_reference(data) else data
+    if isinstance(data, str) and is_reference(data):
+        return _read_named(data)[0]
+    folder = loading_of().folder
+    if isinstance(data, str) and data == data.strip() and names_a_file(data) and folder and (folder / data).is_file():
+        cure = (
+            f"write file://{data} for what it holds, or, for its name, with a blank behind it: {json.dumps(data + ' ')}"
+        )
+        raise DefinitionError("", f"{data!r} is a file beside the suite; {cure}")
+    return data
 
 
 def _is_path(text: str) -> bool:

@@ -344,7 +344,9 @@ def rank(
         DefinitionError: There are fewer than two, they are of two groups or tasks, or two have one key.
     """
     if isinstance(candidates, str | bytes | Mapping | Candidate) or not isinstance(candidates, Iterable):
-        raise fields.refuse("candidates", candidates, "an iterable of two candidates or more")
+        keyed = "rank([Candidate(text, key=name) for name, text in candidates.items()], rubric, judge)"
+        cure = f" (by their names, write {keyed})" if isinstance(candidates, Mapping) else ""
+        raise fields.refuse("candidates", candidates, f"an iterable of two candidates or more{cure}")
     texts = [one_candidate(each, f"candidates[{at}]", input=input) for at, each in enumerate(candidates)]
     named = {text.key or f"#{at}": text for at, text in enumerate(texts)}
     if len(named) < max(2, len(texts)):
