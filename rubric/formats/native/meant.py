@@ -20,13 +20,13 @@ T = TypeVar("T")
 Read = Callable[[Any], object]
 
 _TYPES: dict[str, dict[str, Any]] = {
-    "boolean bool binary yes_no yesno pass_fail passfail": {"answer": "yes_no"},
+    "boolean bool binary yes_no yesno yes/no pass_fail passfail": {"answer": "yes_no"},
     "llm-rubric": {},
     "scale ordinal levels likert rating range integer choice choices categorical enum": {"scale": True},
     "score float continuous unit numeric percentage": {"answer": "unit"},
-    "guard negative forbid forbidden must_not negated": {"polarity": "guard"},
+    "guard negative forbid forbids forbidden must_not negated not never avoid no": {"polarity": "guard"},
     "penalty deduction minus": {"polarity": "penalty"},
-    "gate required must critical hard mandatory": {"required": True},
+    "gate required require requires must must_have critical hard mandatory": {"required": True},
 }
 _CHECKS = {"regex": "matches", "pattern": "matches", "startswith": "starts_with"}
 _LOW, _HIGH = "min low minimum lowest from start min_value", "max high maximum highest to end max_value"
@@ -144,7 +144,7 @@ def meant_criterion(data: Any, read: Read, keys: Collection[str], checks: Collec
     mended = dict[str, Any]()
     for key in sorted(found, key=lambda each: ["id", "text", each].index(each)):
         beside: dict[str, Any] = {} if key in ("text", "check", "rubric") else {"text": "x"}
-        scale = {name: mended.get(name, found[name]) for name in ("levels", "choices") if name in found}
+        scale: dict[str, Any] = {name: mended.get(name, found[name]) for name in ("levels", "choices") if name in found}
         beside |= scale if key in ("anchors", "min_score") else {}
         fits = partial(_fits, read, beside, key)
         own = filter(fits, (found[key], *_values(key, found[key], scale)))
@@ -182,6 +182,9 @@ def _together(rest: dict[str, Any], keys: Collection[str], checks: Collection[st
         yield fields
     elif kind is not None:
         yield next((means for words, means in _TYPES.items() if str(kind).lower() in words.split()), {"type": kind})
+    option = next((key for key in _CASES if isinstance(rest.get(key), bool)), "")
+    if option and isinstance(rest.get("check"), dict) and len(rest["check"]) == 1:
+        yield _in_check({**rest.pop("check"), option: rest.pop(option)}, checks)
     if scale := _scale_in(rest):
         take(_LOW), take(_HIGH)
         yield {"levels": scale}
@@ -197,11 +200,9 @@ def _alone(key: str, value: Any, keys: Collection[str], checks: Collection[str])
     """Return the field, or the fields, that a *key* with its *value* stands for."""
     if key not in keys and (fields := _check(key, value, checks)):
         return fields
-    if key == "check" and isinstance(value, dict) and value.keys() == {"type", "value"}:
-        return _check(str(value["type"]), value["value"], checks) or {key: value}
-    if key == "check" and isinstance(value, dict) and len(value) == 1:
-        return _check(str(next(iter(value))), next(iter(value.values())), checks) or {key: value}
-    if key == "answer" and isinstance(value, dict) and (scale := _scale_in(value)):
+    if key == "check":
+        return _in_check(value, checks) or {key: value}
+    if key == "answer" and isinstance(value, dict | str) and (scale := _scale_of(value)):
         return {"levels": scale}
     if key in ("levels", "scale", "anchors") and (texts := _paired(value)) and "response" not in value[0]:
         is_whole = all(type(each) is int for each in texts.values())
@@ -218,10 +219,38 @@ def _alone(key: str, value: Any, keys: Collection[str], checks: Collection[str])
 
 
 def _named(key: str, value: Any, keys: Collection[str]) -> dict[str, Any]:
-    """Return the field that a *key* means by its name."""
-    if value is True and key not in keys and (means := [of for words, of in _TYPES.items() if key in words.split()]):
-        return means[0] or {key: value}
+    """Return the field that a *key* means by its name, or by a word for what it asks: `must_not: Shouts`."""
+    means = next((of for words, of in _TYPES.items() if key in words.split()), None) if key not in keys else None
+    if means is not None and isinstance(value, str) and means.keys() & {"polarity", "required"}:
+        return {"text": value, **means}
+    if means is not None and value is True:
+        return means or {key: value}
     return {key if key in keys else name_in(word_cure("keys", "Criterion", key, keys)) or key: value}
+
+
+_CASES = {"ignore_case": True, "case_insensitive": True, "ignorecase": True, "case_sensitive": False}
+"""What an option that is true says of capital letters."""
+
+
+def _case_in(value: Mapping[Any, Any]) -> bool | None:
+    """Return whether *value* ignores capital letters, where an option of it says so."""
+    return next((_CASES[key] == said for key, said in value.items() if key in _CASES and isinstance(said, bool)), None)
+
+
+def _in_check(value: Any, checks: Collection[str]) -> dict[str, Any]:
+    """Return the fields that are meant by the *value* of a check; {} if none is."""
+    if isinstance(value, str):
+        return {} if value == "is_json" else _check(value, None, checks)
+    if isinstance(value, dict) and value.keys() == {"type", "value"}:
+        return _check(str(value["type"]), value["value"], checks)
+    if isinstance(value, dict) and len(value) == 2 and (case := _case_in(value)) is not None:  # noqa: PLR2004 - it and a check
+        name, text = next(item for item in value.items() if item[0] not in _CASES)
+        return {"check": {name: {"text": text, "ignore_case": case}}}
+    return (
+        _check(str(next(iter(value))), next(iter(value.values())), checks)
+        if isinstance(value, dict) and len(value) == 1
+        else {}
+    )
 
 
 def _check(name: str, value: Any, checks: Collection[str]) -> dict[str, Any]:
@@ -229,6 +258,12 @@ def _check(name: str, value: Any, checks: Collection[str]) -> dict[str, Any]:
     if denied := re.fullmatch("not?[-_ ](.+)", name):
         found = _check(denied[1], value, checks)
         return {**found, "polarity": "guard"} if found else {}
+    if name in ("length", "words", "word_count") and isinstance(value, dict) and len(value) == 1:
+        return _check(f"{next(iter(value))}_{name}", next(iter(value.values())), checks)
+    if name in ("tool_called", "tool_call", "called", "tool", "calls"):
+        own = {"tool": "name", "function": "name", **dict.fromkeys(("args", "parameters", "input"), "arguments")}
+        is_named = isinstance(value, dict)
+        return {"check": {"calls": {own.get(key, key): each for key, each in value.items()} if is_named else value}}
     if re.fullmatch("max_?(length|chars|characters)", name, re.IGNORECASE) and type(value) is int:
         return {"check": {"matches": f"(?s).{{{value + 1}}}"}, "polarity": "guard"}
     if type(value) is int and (bound := re.fullmatch("(max|min)_?(words?|word_?count)", name, re.IGNORECASE)):
@@ -242,6 +277,12 @@ def _check(name: str, value: Any, checks: Collection[str]) -> dict[str, Any]:
     if name == "contains" and isinstance(value, list):
         return {"check": {"contains_all": value}}
     return {"check": {_CHECKS.get(name, name): value}} if _CHECKS.get(name, name) in checks else {}
+
+
+def _scale_of(value: dict[Any, Any] | str) -> str:
+    """Return the scale that an answer names, as `{min: 1, max: 5}` or `1-5`; '' if it names none."""
+    ends = re.fullmatch(r"(\d{1,3})\s*(?:-|\.\.|to)\s*(\d{1,3})", value) if isinstance(value, str) else None
+    return f"{ends[1]}..{ends[2]}" if ends else _scale_in(value) if isinstance(value, dict) else ""
 
 
 def _scale_in(value: Mapping[Any, Any]) -> str:
@@ -259,8 +300,8 @@ def _values(key: str, value: Any, beside: Mapping[str, Any]) -> Iterator[Any]:
     elif key in ("answer", "polarity") and isinstance(value, str):
         means = [means for words, means in _TYPES.items() if value.lower() in words.split() and value != "negative"]
         yield from ({"answer": "yes_no", **each}[key] for each in means if key == "answer" or key in each)
-    elif key == "required" and value in ("yes", "no"):
-        yield value == "yes"
+    elif key == "required" and value in ("yes", "no", "gate"):
+        yield value != "no"
     elif key == "anchors" and _are_rows(value) and (ends := _ends_of(beside.get("levels"))) > (0, 0):
         own = [{**row, "score": row["score"] - ends[0]} for row in value if type(row.get("score")) is int]
         yield [{**row, "score": round(row["score"] / (ends[1] - ends[0]), 4)} for row in own]
@@ -269,6 +310,15 @@ def _values(key: str, value: Any, beside: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _levels(value: Any) -> Iterator[Any]:
+    texts = (
+        next((value[key] for key in ("labels", "texts", "descriptions") if key in value), ())
+        if isinstance(value, dict)
+        else ()
+    )
+    ends = _ends_of(_scale_in(value)) if texts else (0, 0)
+    if isinstance(texts, list) and ends > (0, 0) and len(texts) in (2, ends[1] - ends[0] + 1):
+        numbers = ends if len(texts) == 2 else range(ends[0], ends[1] + 1)  # noqa: PLR2004 - those of both ends
+        yield dict(zip(numbers, texts, strict=True))
     if isinstance(value, dict) and all(type(each) is int for each in value.values()):
         yield _scale_in(value) or {number: text for text, number in value.items()}
     if isinstance(value, dict) and all(len(re.findall(r"\d+", str(key))) == 1 for key in value):

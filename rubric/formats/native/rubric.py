@@ -92,6 +92,8 @@ def read_criterion(data: Any) -> Criterion:
 
 def meant_row(data: Any) -> dict[str, Any] | None:
     """Return the criterion that is meant by *data*, or None."""
+    if isinstance(data, list) and [*map(type, data)] in ([str, int], [str, float]):
+        data = {"text": data[0], "weight": data[1]}
     return meant_criterion(data, _read_one, [*ANSWERS, *fields.KEYS[Criterion].values()], CHECKS)
 
 
