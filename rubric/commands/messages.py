@@ -27,7 +27,7 @@ def in_options(
 
     def word(argument: str, value: Any) -> str:
         option = options.get(name := _PARAMETERS.get(argument, argument))
-        if option is None or value is ...:
+        if option is None or value is ... or (value == "offline" and command.name == "generate"):  # which writes
             return ""
         if value is None:
             return f"{option.opts[0]} {option.metavar or ''}".rstrip()

@@ -205,6 +205,8 @@ class _Unknown:
             return self._as_option(known, new, value, takes=takes)
         if kind == "FILE":
             return self._as_file(what, value) if value else []
+        if kind == "TEXT" and value and Path(value).exists():
+            return [("FILE 2", given)]
         if kind == "TEXT":
             return [("TEXT", given), ("FILE 2", ["-"])] * bool(given)
         if kind == ">" and value in ("json", "table") and "--format" in self.own:
@@ -352,6 +354,9 @@ def _mended(
     param = problem.param if isinstance(problem, click.BadParameter) else None
     if isinstance(param, click.Argument) and len(files) == 1:
         cure = word_cure("choices", command.name or "", files[0], [*getattr(param.type, "choices", ())])
+        if command.name == "schema" and Path(files[0]).suffix == ".json" and not Path(files[0]).exists():
+            of = "suite" if "suite" in files[0] else "rubric"
+            return f"{said}; it is printed", {"ARGUMENTS": [of], ">": [files[0]]}
         held = kind_of(files[0]) if Path(files[0]).suffix in (".yaml", ".yml", ".json") else ""
         meant_kind = {"rubric": "rubric", "*": "suite"}.get(held, meant_in(cure))
         return f"{said}{cure}", {"ARGUMENTS": [meant_kind]} if meant_kind else {}

@@ -79,7 +79,7 @@ _HEAD = 2_000
 def given_text(text: object, load: str) -> str:
     """Return *text*, given as that of a document; refuse a path, which is for the function that *load* names."""
     if isinstance(text, str):
-        refuse_path("text", text, f"give {load}({text!r}) to have the file read")
+        refuse_path("text", text, f"write {load}({text!r})")
         return text
     match text:
         case bytes() | bytearray():

@@ -215,7 +215,8 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         """
 
         if not callable(keep):
-            raise refuse("keep", keep, "a function of a result, such as lambda g: g.score > 0.5")
+            said = isinstance(keep, str) and hasattr(Grade, keep)
+            raise refuse("keep", keep, f"a function of a result, such as lambda g: g.{keep if said else 'score > 0.5'}")
 
         def is_kept(result: Grade | Ungraded) -> object:
             try:
@@ -319,6 +320,11 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         Raises:
             ImportError: Altair is not installed.
         """
+        for other in others:
+            if not hasattr(other, "plot"):
+                raise refuse(
+                    "others", other, "results with a chart, as thresholds(grades, labels); alone, write grades.plot()"
+                )
         chart: alt.VConcatChart = draw("chart_of", self, others)
         return chart
 

@@ -446,7 +446,7 @@ class Store(Guided):
     ) -> None:
         self.path = as_path("path", path)
         if str(self.path) == ":memory:":
-            raise refuse("path", path, "the path of a file, which outlives the process")
+            raise refuse("path", path, "the path of a file, which outlives the process, such as 'replies.db'")
         if mode not in get_args(Mode):
             raise refuse("mode", mode, "one of 'read-write', 'replay', 'refresh'")
         if in_doubt not in get_args(InDoubt):

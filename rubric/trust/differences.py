@@ -234,6 +234,12 @@ def compare(
     Raises:
         DefinitionError: No candidate is in both, labels are not a pair, or nothing is grouped like that.
     """
+    texts = [
+        each for each in (new, old) if isinstance(each, str) and len(each.split()) > 1 and not fields.names_a_file(each)
+    ]
+    if texts:
+        cure = "write from rubric import prefer; prefer(new, old, rubric, judge)"
+        raise DefinitionError("new", f"expected results, got the text {texts[0][:60]!r}; of two texts, {cure}")
     a, b = as_judged(new, "new"), as_judged(old, "old")
     found = _compare(a, b, labels)
     return found if by is None else _by_group(found, a, b, labels, by)

@@ -196,6 +196,8 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("validate suite.yaml --format native", "validate suite.yaml --from native"),
         ("grade suite.yaml -j offline --format junit --outputFile j.xml", "grade suite.yaml -j offline --out j.xml"),
         ("ui --backend-store-uri kept.db", "view kept.db"),
+        ("plan polite.yaml --data reply.txt -j offline", "plan polite.yaml reply.txt -j offline"),
+        ("schema suite.schema.json", "schema suite > suite.schema.json"),
         ("schemas suite", "schema suite"),
         ("cache stats kept.db", "store stats kept.db"),
         ("cache export kept.db", "store export kept.db"),

@@ -71,6 +71,11 @@ def refusal_of(document: str) -> str:
         ("{check: is-json}", "{check: is_json}"),
         ("{check: {tool_called: search}}", "{check: {calls: search}}"),
         ("{check: {calls: {tool: search, args: {q: x}}}}", "{check: {calls: {name: search, arguments: {q: x}}}}"),
+        (
+            "{text: a, levels: {0: b, 10: c}, examples: [{output: d, score: 0.1}]}",
+            "{text: a, levels: {0: b, 10: c}, anchors: [{response: d, score: 0.1}]}",
+        ),
+        ("{text: a, decision: {ask: b, yes: 1, no: 0}}", "{text: a, tree: {ask: b, yes: 1, no: 0}}"),
         ("{text: a, category: tone}", "{text: a, tags: [tone]}"),
         (
             "{text: a, levels: 1..5, examples: [{response: b, score: 2}]}",

@@ -325,6 +325,11 @@ SAYS = [
     ("Case('Where is it?')", "write Case('one', rubric, input='Where is it?')"),
     ("rank({'a': 'x', 'b': 'y'}, rubric=r, judge='offline')", "by their names, write rank([Candidate(text, key=name)"),
     ("Budget(dollars=5, requests=100)", "Write Budget(cost=5, calls=100)"),
+    ("compare('Hello there', 'Hi you')", "prefer(new, old, rubric, judge)"),
+    ("gs.filter('passed')", "such as lambda g: g.passed"),
+    ("gs.plot('score')", "alone, write grades.plot()"),
+    ("Suite('s', [Case('a', r, output='x')]).run('offline', model='m')", "for what answers, such as suite.run(judge,"),
+    ("Rubric.from_yaml('r.yaml')", "write load('r.yaml')"),
     # judges
     ("Panel({'a': 'offline', 'b': 'x'})", "for the same judges, write Panel('offline', 'x')"),
     ("grade('x', r, {'model': 'm', 'temperature': 0})", "Judge(**{'model': 'm', 'temperature': 0})"),

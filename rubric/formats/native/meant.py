@@ -30,6 +30,7 @@ _TYPES: dict[str, dict[str, Any]] = {
 }
 _CHECKS = {"regex": "matches", "pattern": "matches", "startswith": "starts_with"}
 _LOW, _HIGH = "min low minimum lowest from start min_value", "max high maximum highest to end max_value"
+_REPLIES = ("output", "answer", "text", "reply", "example", "completion")
 _TAGS = ("category", "group", "section", "dimension", "area", "tag")
 _SCORES = "scores values points score value weights"
 _TREE = {
@@ -213,6 +214,8 @@ def _alone(key: str, value: Any, keys: Collection[str], checks: Collection[str])
         return {"polarity": "penalty", "weight": -value}
     if key == "criteria":
         return {"rubric": {"criteria": value}}
+    if key in ("decision", "branches") and isinstance(value, dict):
+        return {"tree": value}
     if key in _TAGS and isinstance(value, str):
         return {"tags": [value]}
     return _named(key, value, keys)
@@ -302,9 +305,12 @@ def _values(key: str, value: Any, beside: Mapping[str, Any]) -> Iterator[Any]:
         yield from ({"answer": "yes_no", **each}[key] for each in means if key == "answer" or key in each)
     elif key == "required" and value in ("yes", "no", "gate"):
         yield value != "no"
-    elif key == "anchors" and _are_rows(value) and (ends := _ends_of(beside.get("levels"))) > (0, 0):
-        own = [{**row, "score": row["score"] - ends[0]} for row in value if type(row.get("score")) is int]
-        yield [{**row, "score": round(row["score"] / (ends[1] - ends[0]), 4)} for row in own]
+    elif key == "anchors" and _are_rows(value):
+        rows = [{("response" if word in _REPLIES else word): each for word, each in row.items()} for row in value]
+        low, high = _ends_of(beside.get("levels"))
+        is_scored = high > low and all(type(row.get("score")) is int for row in rows)
+        yield rows
+        yield [{**row, "score": round((row["score"] - low) / (high - low), 4)} for row in rows] if is_scored else rows
     elif key == "min_score" and isinstance(value, int) and (ends := _ends_of(beside.get("levels"))) > (0, 0):
         yield round((value - ends[0]) / (ends[1] - ends[0]), 4)
 

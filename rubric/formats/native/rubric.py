@@ -175,6 +175,8 @@ def read_rubric(data: Any) -> Rubric:
         *fields.KEYS[Rubric].values(),
     }:  # as criteria by their ids, or weights by texts
         rows = [*map(meant_row, criteria_of(given))]
+        if given.keys() & {"ref", "$ref"}:
+            raise DefinitionError("", "a name stands for the rubric of a case alone; write its criteria here")
         if None not in rows and not any(word_cure("keys", "Rubric", str(key), KINDS) for key in given):
             raise DefinitionError("", f"a rubric has criteria, text or tree; write {{criteria: {on_a_line(rows)}}}")
     if not kinds:

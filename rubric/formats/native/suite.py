@@ -247,7 +247,18 @@ def _refuse_name(rubric: Any, named: Any) -> None:
         rubric = rubric if rubric in named else None
     if isinstance(rubric, list) and len(rubric) > 1 and all(isinstance(each, str) and each in named for each in rubric):
         one = on_a_line({"rubric": {"ref": rubric[0]}})[1:-1]
-        cures = f"write {one}, or, for all of them, one rubric with the criteria of each"
+        held = [
+            each["criteria"] if isinstance(each, dict) and [*each] == ["criteria"] else each
+            for each in map(named.get, rubric)
+        ]
+        lists = [each if isinstance(each, list) else [each] for each in held if isinstance(each, list | str)]
+        every = on_a_line({"rubric": [criterion for each in lists for criterion in each]})[1:-1]
+        whole = (
+            every
+            if len(lists) == len(rubric) and len(every) <= _LONGEST_LINE
+            else "one rubric with the criteria of each"
+        )
+        cures = f"write {one}, or, for all of them, {whole}"
         raise DefinitionError("", f"these are names under `rubrics`, and a case has one of them; {cures}")
     if isinstance(rubric, str) and is_ready(rubric) and not named:
         cure = f"such as rubric init --preset {rubric}, which writes a file that a case names: file://rubric.yaml"
