@@ -336,7 +336,7 @@ def key_cure(owner: str, key: object, allowed: Iterable[str], value: object = No
     cure = word_cure("keys", owner, str(key), names) or suggest(shorten(str(key), 40), names)
     one = value[0] if isinstance(value, list) and len(value) == 1 else value
     plain = re.sub(r"[$€£ ]|\bUSD\b", "", str(one)) if "--max-cost" in cure else str(one)
-    is_one = isinstance(one, str | int | float) and not isinstance(one, bool) and re.fullmatch(r"[\w./:@%-]+", plain)
+    is_one = isinstance(one, str | int | float) and not isinstance(one, bool) and re.fullmatch(r"[\w./:%-]+", plain)
     return re.sub(r"\{value\|(.*?)\}", plain if is_one and len(plain) <= SHORT else r"\1", cure)
 
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from hashlib import sha256
 from itertools import product
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from attrs import evolve, field, frozen
 
@@ -250,9 +250,9 @@ def as_labels(value: Any) -> Labels:
     is_series = hasattr(value, "to_dict") and hasattr(value, "keys")  # of pandas, as a frame is
     is_frame = is_series and hasattr(value, "columns")
     if is_frame or isinstance(value, str | PathLike):
-        read, call = (Labels.from_pandas, "from_pandas(labels") if is_frame else (Labels.read, f"read({str(value)!r}")
+        call = "from_pandas(labels" if is_frame else f"read({str(value)!r}"
         try:
-            return read(value)
+            return Labels.from_pandas(cast("pd.DataFrame", value)) if is_frame else Labels.read(value)
         except DefinitionError as error:  # here no columns are named
             said = error.message
             if isinstance(said, Wording):

@@ -311,7 +311,7 @@ def test_what_belongs_elsewhere_in_a_suite_is_told_its_place(document: str, said
         ("{output: a, tags: 'smoke, slow'}", "{output: a, tags: [smoke, slow]}"),
         ("{output: a, description: greets}", "{output: a, metadata: {description: greets}}"),
         ("{turns: [{user: Hi, assistant: Hello}, {user: Bye, assistant: Good bye}]}", "{role: user, content: Bye}], output: Good bye}"),
-        ("{input: a, epochs: 3, scorer: {ref: tone}}", "{input: a, runs: 3, rubric: {ref: tone}}"),
+        ("{inputs: {q: a}, epochs: 3, scorer: {ref: tone}}", "{input: a, runs: 3, rubric: {ref: tone}}"),
         (
             "{output: a, assert: [{type: icontains, value: b}, {type: llm-rubric, value: Is kind}]}",
             "{output: a, rubric: [{check: {contains: {text: b, ignore_case: true}}}, Is kind]}",
@@ -530,3 +530,27 @@ def test_a_writers_table_names_fields_that_there_are() -> None:
     """What promptfoo holds is told of fields of the class; a renamed one shows here."""
     for cls, held in _HOLDS.items():
         assert held <= {field.name for field in attrs.fields(cls)}
+
+
+def test_braces_of_a_text_itself_stand_in_a_file(tmp_path: Path) -> None:
+    """A slot that nothing fills in is refused, but not in what a file holds, as the message says."""
+    suite = tmp_path / "suite.yaml"
+    suite.write_text("suite: s\ncases: [{output: 'f{n}', variables: {n: 7}, rubric: Shows n}]\n")
+    with pytest.raises(LoadError, match=r"write output: f7; for braces in the text itself, .*: output: file://text.md"):
+        load_suite(suite)
+    (tmp_path / "text.md").write_text("f{n}")
+    (tmp_path / "rubric.yaml").write_text("criteria: ['Shows {n}']\n")
+    case = "{output: file://text.md, variables: {n: 7}, rubric: file://rubric.yaml}"
+    suite.write_text(f"suite: s\ncases: [{case}]\n")
+    assert (load_suite(suite)[0].output, load_suite(suite)[0].rubric[0].text) == ("f{n}", "Shows {n}")
+    suite.write_text("suite: s\nrubric: file://rubric.yaml\ncases: [{output: a, variables: {n: 7}}]\n")
+    assert load_suite(suite)[0].rubric[0].text == "Shows {n}"
+
+
+def test_a_run_that_ends_with_an_answer_has_an_output() -> None:
+    """As at any other door, the answer is graded; one that ends with a call has none, and a target is asked."""
+    run = "[{role: user, content: Hi}, {name: search, arguments: {q: x}, result: y}, {role: assistant, content: Hello}]"
+    case = loads_suite(f"suite: s\ncases: [{{run: {run}, rubric: a b}}]\n", "native")[0]
+    assert (case.output, case.candidate == Candidate("Hello", run=case.run, key="case-1")) == ("Hello", True)
+    bare = run.replace(", {role: assistant, content: Hello}", "")
+    assert loads_suite(f"suite: s\ncases: [{{run: {bare}, rubric: a b}}]\n", "native")[0].output is None

@@ -15,6 +15,7 @@ from rubric.formats.fields import SeveralError, WrongKeyError, message_of, probl
 from rubric.formats.yaml import on_a_line
 from rubric.internals.conversions import conversions, meant_value
 from rubric.internals.guesses import word_cure
+from rubric.internals.secrets import redact
 
 T = TypeVar("T")
 Read = Callable[[Any], object]
@@ -74,11 +75,11 @@ def tell(
 ) -> list[tuple[KeyPath, DefinitionError]] | None:
     """Return the problems *found* in *data* with the line that was *meant*; None if it is not known, or told."""
     is_told = any(isinstance(error, _MeantError | _MeantKeyError) for _, error in found)  # of what is within it
-    are_names = all("; did you mean" in message_of(error) for _, error in found)
+    names = [name_in(message_of(error)) for _, error in found]  # those that are proposed
     mended = None if _trying.get() or is_told else meant(data)
-    if mended is None or (are_names and all(value in data.values() for value in mended.values())):
+    if mended is None or ({*names} <= mended.keys() and all(value in data.values() for value in mended.values())):
         return None
-    if len(line := on_a_line(mended)) > _LONGEST_LINE:
+    if len(line := on_a_line(mended)) > _LONGEST_LINE or redact(line) != line:  # a secret is not repeated
         return None
     return _with_line(found, mended, f"write {line}{_also(found, mended, data)}")
 
@@ -110,7 +111,7 @@ def _with_line(
 
 
 def name_in(cure: str) -> str:
-    found = re.match(r"; did you mean '(\w+)'", cure)
+    found = re.search(r"; did you mean '(\w+)'", cure)
     return found[1] if found else ""
 
 

@@ -67,12 +67,12 @@ def _part(
     name = name or name_in(word_cure("keys", "Case", key, keys))
     if name in _TEXTS and isinstance(value, list) and all(isinstance(each, str) for each in value):
         return None  # several answers, or the paragraphs of one
-    is_listed = isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
+    listed: list[dict[Any, Any]] = value if isinstance(value, list) and all(isinstance(e, dict) for e in value) else []
     if key.endswith("_file") and isinstance(value, str) and key.removesuffix("_file") in (*_TEXTS, "context"):
         return {key.removesuffix("_file"): f"file://{value.removeprefix('file://')}"}
-    if is_listed and name in ("input", "messages", "turns"):
-        said = [_message(part) for each in value for part in _apart(each)]
-        if name == "turns" and all(each.keys() <= {"input", "reference"} for each in value):
+    if listed and name in ("input", "messages", "turns"):
+        said = [_message(part) for each in listed for part in _apart(each)]
+        if name == "turns" and all(each.keys() <= {"input", "reference"} for each in listed):
             return {name: value}
         if any(each is None for each in said):
             return None

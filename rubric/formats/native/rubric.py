@@ -170,13 +170,11 @@ def read_rubric(data: Any) -> Rubric:
     given = fields.as_dict(data, "a rubric (a mapping with criteria, text or tree)")
     gathering = Gathering()
     kinds = [key for key in given if key in KINDS]
-    if given and not given.keys() & {
-        *KINDS,
-        *fields.KEYS[Rubric].values(),
-    }:  # as criteria by their ids, or weights by texts
+    known = {*KINDS, *fields.KEYS[Rubric].values()}
+    if given and given.keys() <= {"ref", "$ref"}:
+        raise DefinitionError("", "a name stands for the rubric of a case alone; write its criteria here")
+    if given and not given.keys() & known:  # criteria by their ids, or weights by texts
         rows = [*map(meant_row, criteria_of(given))]
-        if given.keys() & {"ref", "$ref"}:
-            raise DefinitionError("", "a name stands for the rubric of a case alone; write its criteria here")
         if None not in rows and not any(word_cure("keys", "Rubric", str(key), KINDS) for key in given):
             raise DefinitionError("", f"a rubric has criteria, text or tree; write {{criteria: {on_a_line(rows)}}}")
     if not kinds:

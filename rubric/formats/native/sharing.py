@@ -135,7 +135,11 @@ def refuse_unfilled(case: Data, written: Data | None = None) -> None:
             if slots:
                 said = f"{slots[0][0]} would stay as it is: "
                 said += "a slot is {{ name }}" if written is not None else "a case's own texts have no slots"
-                raise DefinitionError(key, f"{said}; write {on_a_line({key: whole})[1:-1]}")
+                line = on_a_line({key: whole})[1:-1]
+                file = f"{key}: file://{'rubric.yaml' if key == 'rubric' else 'text.md'}"
+                raise DefinitionError(
+                    key, f"{said}; write {line}; for braces in the text itself, have it in a file: {file}"
+                )
 
 
 def _mapping(value: Any) -> Data:

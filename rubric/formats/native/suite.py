@@ -80,9 +80,11 @@ def _read_suite(data: Any) -> Suite:
         found = dict[int, list[tuple[KeyPath, DefinitionError]]]()
         rest = list[tuple[KeyPath, DefinitionError]]()
         for path, problem in error.problems:
-            of_case = path[:1] == ("cases",) and len(path) > 1
-            at = found.setdefault(origin[path[1]], []) if of_case else rest
-            at.append((("cases", origin[path[1]], *path[2:]) if of_case else path, problem))
+            match path:
+                case ("cases", place, *steps):
+                    found.setdefault(origin[place], []).append((("cases", origin[place], *steps), problem))
+                case _:
+                    rest.append((path, problem))
         own = [_tell(problems, data, data["cases"][index]) for index, problems in found.items()]
         raise SeveralError([*rest, *(each for problems in own for each in problems)]) from None
 
@@ -105,6 +107,7 @@ def _read_written_out(data: Any) -> Suite:
         every = fields.as_dict(_by_name(named), "a mapping from names to rubrics")
         named = {name: _readable(gathering, rubric, "rubrics", name) for name, rubric in every.items()}
     named = named if isinstance(named, dict) else {}
+    shared = default
     with gathering.at("rubric"):
         _refuse_name(default, named)
     if default is not None and not _is_reference(default):
@@ -126,10 +129,11 @@ def _read_written_out(data: Any) -> Suite:
                 rubric: Any = "unknown"  # where its reference is wrong, so that the rest of the case is read
                 with gathering.at("cases", index):
                     rubric = _rubric_of(case, named, default)
+                typed = case.get("rubric", shared)
+                with gathering.at("cases", index):
+                    refuse_unfilled(case | {"rubric": rubric if _is_reference(typed) else typed})
                 with gathering.at("cases", index, "rubric"):
                     rubric = _follow(rubric)
-                with gathering.at("cases", index):
-                    refuse_unfilled(case | ({} if rubric is None else {"rubric": rubric}))
                 held = {} if rubric is None else {"rubric": with_variables(rubric, case.get("variables", {}))}
                 cases[index] = {"id": f"case-{index + 1}", **case, **held}
     with gathering.at():
