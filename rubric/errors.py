@@ -218,3 +218,8 @@ class UngradedError(RubricError, RuntimeError):
 
     def __reduce__(self) -> tuple[type[UngradedError], tuple[Ungraded]]:
         return type(self), (self.result,)
+
+    def __getattr__(self, name: str) -> Any:
+        result = vars(self).get("result")
+        where = f"; write error.result.{name}" if result is not None and hasattr(result, name) else ""
+        raise AttributeError(f"'UngradedError' object has no attribute {name!r}{where}", name=name, obj=self)

@@ -363,6 +363,8 @@ def _mended(
     if param is None or not param.opts or not (words := dict(units).get(param.name or "")):
         return said, {}
     value = words[-1].removeprefix(f"{param.opts[0]}=")
+    if isinstance(param.type, click.File) and Path(value).suffix and " " not in value:
+        return said, {}  # a file that is not there
     if isinstance(param.type, click.File):  # a text; only one can be piped
         if "-" in files or "TEXT" in dict(units):
             written = f"echo {shlex.quote(value)} > {param.opts[0][2:]}.txt"

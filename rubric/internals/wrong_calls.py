@@ -200,7 +200,9 @@ class _Call:
         source = source_of("", given, is_made=True)
         for pattern, line in table()["wrong"].items():
             if found := re.fullmatch(pattern, f"{self.owner}.{field}={kind_of(given) if source == '...' else source}"):
-                return f"; {self._as_typed(found.expand(line))}"
+                # What was typed may hold a placeholder, and stays as it is.
+                cure = re.sub(r"\\(\d)", lambda part, of=found: str(of[int(part[1])]), self._as_typed(line))  # type: ignore[misc]
+                return f"; {cure}"
         return ""
 
     def _meant(self, field: str, error: DefinitionError) -> str:

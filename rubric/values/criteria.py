@@ -160,6 +160,12 @@ SUB_AGENT = "sub-agent "
 
 def _is_turn(_: Any, attribute: Attribute[Any], value: object) -> None:
     if isinstance(value, str) and value.removeprefix(SUB_AGENT) in ("", value):
+        said = re.fullmatch(r"(first|all|every|any|final|(?:turn )?(\d{1,3})) ?(?:turns?)?", value)
+        if said:  # of which the nearest name means something else
+            known: dict[str, object] = {"first": 1, "final": "last turn", "all": "each turn", "every": "each turn"}
+            meant = int(said[2]) if said[2] else known.get(said[1])
+            cure = f"did you mean {meant!r}?" if meant else f"allowed: {', '.join(_ON)}, and the number of a turn"
+            raise DefinitionError(attribute.name, f"unknown value {value!r}; {cure}")
         fields.one_of(*_ON, f"{SUB_AGENT}NAME")(_, attribute, value)
     elif isinstance(value, str) or is_matcher(value):
         return

@@ -330,6 +330,7 @@ SAYS = [
     ("gs.plot('score')", "alone, write grades.plot()"),
     ("Suite('s', [Case('a', r, output='x')]).run('offline', model='m')", "for what answers, such as suite.run(judge,"),
     ("Rubric.from_yaml('r.yaml')", "write load('r.yaml')"),
+    ("Contains(['ticket #', 'day'])", "write ContainsAll(['ticket #', 'day']); for one of them, write ContainsAny(["),
     # judges
     ("Panel({'a': 'offline', 'b': 'x'})", "for the same judges, write Panel('offline', 'x')"),
     ("grade('x', r, {'model': 'm', 'temperature': 0})", "Judge(**{'model': 'm', 'temperature': 0})"),

@@ -171,8 +171,18 @@ def read_rubric(data: Any) -> Rubric:
     gathering = Gathering()
     kinds = [key for key in given if key in KINDS]
     known = {*KINDS, *fields.KEYS[Rubric].values()}
-    if given and given.keys() <= {"ref", "$ref"}:
-        raise DefinitionError("", "a name stands for the rubric of a case alone; write its criteria here")
+    if (
+        len(given) == 1
+        and not given.keys() & known
+        and isinstance(one := next(iter(given.values())), str)
+        and " " not in one
+    ):
+        if names_a_file(one):
+            raise DefinitionError(
+                "", f"no file is read so; in a case, write rubric: file://{one.removeprefix('file://')}"
+            )
+        cure = f"a rubric with a name, under `rubrics`, is that of a case; there, write rubric: {{ref: {one}}}"
+        raise DefinitionError("", f"{cure}; elsewhere its criteria are written out")
     if given and not given.keys() & known:  # criteria by their ids, or weights by texts
         rows = [*map(meant_row, criteria_of(given))]
         if None not in rows and not any(word_cure("keys", "Rubric", str(key), KINDS) for key in given):
