@@ -210,7 +210,7 @@ def compare(new: Path | None, old: Path | None, *, by: str | None, out: Path | N
     be reports of suites in JSON; lines of results need --rubric for the page, and --judge where it was a panel.
 
     Exit codes: 0 no worse, 1 the pass rate or the score, of all or of a group, is worse and chance does not explain it,
-    2 bad input.
+    2 bad input, or a case of a report is no longer graded.
     """
     labels, rubrics, of = given["labels"], given["rubrics"], ""
     if new is None:
@@ -222,9 +222,12 @@ def compare(new: Path | None, old: Path | None, *, by: str | None, out: Path | N
     if out is None and (rubrics or judge is not None):
         raise Refusal("--rubric and --judge are for the page of both runs; name its file with --out page.html")
     if by is None and out is not None and not holds_results(new) and not holds_results(old):
-        Report.load(new).write(out, against=Report.load(old))
-        print_line(f"wrote {out}")
-        return
+        report, earlier = Report.load(new), Report.load(old)
+        report.write(out, against=earlier)
+        print_line(f"wrote {out}", problem=True)
+        compared = report.compare(earlier)
+        print_result(compared, given["form"])
+        sys.exit(compared.exit_code)
     if out is not None:
         people = from_extra("rubric.trust", "Labels").read(labels[0]) if labels else None
         first, second = (_either(file, rubrics, judge) for file in (new, old))

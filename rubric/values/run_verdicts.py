@@ -157,6 +157,16 @@ def _unknown(rule: RunRule, run: Run) -> str:
     }
     lacks = [(side, name) for side, name in dict.fromkeys(sides) if names[side] and name not in names[side]]
     said = [f"; no {side} has the argument {name!r}, but {', '.join(map(repr, names[side]))}" for side, name in lacks]
+    values = [
+        {
+            str(call.arguments[name]): call.arguments[name]
+            for call, of in calls
+            if side.fits(call, of) and name in call.arguments
+        }
+        for side, name in sides
+    ]
+    unlike = [(a, values[1][text]) for text, a in values[0].items() if type(values[1].get(text, a)) is not type(a)]
+    said += [f"; {a!r} and {b!r} are not the same: one is a text" for a, b in unlike[:1]]
     works = lacks and two in names[rule.event] and one in names[rule.other or rule.event]
     return (f"; write same='{two}={one}', first the argument of {rule.event}" if works else "") + "".join(said)
 
@@ -257,10 +267,16 @@ def _judge_unchanged(rule: RunRule, part: _Part) -> Broken:
                     yield number, f"{name} was {shorten(shown_result(part.known[name]), _LONGEST)}"
 
 
+def _how(rule: RunRule) -> str:
+    """Return what the other of *rule* must have besides: " with the same order near enough"; '' if nothing."""
+    near = "" if rule.within is None else f" near enough (within={rule.within})"
+    return (f" with the same {rule.same}" if rule.same else "") + near
+
+
 def _judge_before(rule: RunRule, part: _Part) -> Broken:
     """Judge `needs` and `needs_one`: the latest of the others counts, which `needs_one` uses up."""
     is_meant, is_other, keys, within = *_tests(rule), rule.within
-    latest, acts, why = dict[Hashable, int](), 0, f"no {rule.other} before it"
+    latest, acts, why = dict[Hashable, int](), 0, f"no {rule.other}{_how(rule)} before it"
     is_used_up = rule.kind == "needs_one"
     why += " that no other has used" if is_used_up else ""
     for number, event, agent in part:
@@ -279,7 +295,7 @@ def _judge_before(rule: RunRule, part: _Part) -> Broken:
 def _judge_after(rule: RunRule, part: _Part) -> Broken:
     """Judge `then`: each waits for the next of the others."""
     is_meant, is_other, keys, within = *_tests(rule), rule.within
-    waiting, acts, why = dict[Hashable, list[tuple[int, int]]](), 0, f"no {rule.other} after it"
+    waiting, acts, why = dict[Hashable, list[tuple[int, int]]](), 0, f"no {rule.other}{_how(rule)} after it"
     for number, event, agent in part:
         if waiting and is_other(event, agent):
             met = waiting.pop(keys[1](event), ())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 import pytest
 from click.testing import CliRunner, Result
 
-from rubric import Criterion, Grades, Panel, Rubric, dump, grade_many, load
+from rubric import Case, Criterion, Grades, Panel, Rubric, Suite, dump, grade_many, load
 from rubric.__main__ import main
 from rubric.commands.trust import AIMS
 from rubric.trust import compare
@@ -235,3 +235,13 @@ def grades_of(rubric: Path, candidates: Path) -> Grades:
 def test_the_aims_at_a_terminal_are_those_of_python() -> None:
     """One list, though the command is known without the extra."""
     assert get_args(Aim) == AIMS
+
+
+def test_two_reports_are_compared_as_they_become_a_page(tmp_path: Path) -> None:
+    """The sentence is printed, and a worse run ends with 1."""
+    for name, output in (("old", "Thank you"), ("new", "No")):
+        cases = [Case(f"c{n}", Rubric("r", ["Thank you"]), output=output) for n in range(20)]
+        Suite("s", cases).run("offline").write(tmp_path / f"{name}.json")
+    done = run("compare", tmp_path / "new.json", tmp_path / "old.json", "--out", tmp_path / "both.html")
+    assert (done.exit_code, "Worse than the baseline: 20 worse" in done.stdout) == (1, True), done.output
+    assert run("compare", tmp_path / "old.json", tmp_path / "old.json", "--out", tmp_path / "both.html").exit_code == 0

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from rubric import Criterion, DefinitionError, Message, Rubric, ToolCall, call, said, state
+from rubric import Candidate, Criterion, DefinitionError, Message, Rubric, ToolCall, call, evaluate, said, state
 from rubric.values.run_rules import Matcher, RunRule, RunRules
 from rubric.values.runs import Event, Run, State, SubRun
 from tests.examples import rounds
@@ -399,3 +399,20 @@ def test_the_class_of_a_matcher_is_not_a_matcher() -> None:
         Criterion("Is kind", on=call)  # type: ignore[arg-type]
     with pytest.raises(DefinitionError):
         Rubric("r").checks(call)  # type: ignore[arg-type]
+
+
+@each_row(
+    ("before", "given", "why"),
+    [
+        (8, {"same": "order"}, "no call('verify') with the same order before it"),
+        ("7", {"same": "order"}, "with the same order before it; 7 and '7' are not the same: one is a text"),
+        (7, {"same": "order", "within": 0}, "no call('verify') with the same order near enough (within=0) before it"),
+    ],
+)
+def test_a_rule_that_is_broken_says_what_is_lacking(before: Any, given: dict[str, Any], why: str) -> None:
+    """A call that is there, of something else or too far away, is not said to be missing."""
+    verify, refund = (ToolCall(name, arguments={"order": n}) for name, n in (("verify", before), ("refund", 7)))
+    rule = Rubric("r").checks(call("refund").needs("verify", **given))
+    run = Run([verify, Message("user", "Go on"), refund, Message("assistant", "Done")])
+    found = evaluate(Candidate(run=run), rule, "offline").findings[0]
+    assert why in str(getattr(found, "reason", ""))
