@@ -133,11 +133,9 @@ def is_fit(command: click.Command, files: Sequence[str]) -> bool:
 
 def ungraded_first(command: click.Command, files: Sequence[str]) -> str:
     """Return what is said of a rubric where *command* takes results, beside labels of people; '' if there is none."""
-    places = _places(command)
-    labels = [file for file in files if _LABELLED & first_row(Path(file)).keys() and kind_of(file) == "*"]
-    rubrics = [
-        file for held, file in zip(places, files, strict=False) if held == "results" and kind_of(file) == "rubric"
-    ]
+    results = [file for held, file in zip(_places(command), files, strict=False) if held == "results"]
+    rubrics = [file for file in results if kind_of(file) == "rubric"]
+    labels = [file for file in files if _LABELLED & first_row(Path(file)).keys()] if rubrics else []
     if not rubrics or not (labels or command.name == "agree"):
         return ""
     graded = f"rubric grade-many {shlex.quote(rubrics[0])} answers.jsonl --out results.jsonl"
@@ -360,7 +358,7 @@ def _check_file(command: click.Command, place: str, file: str, files: Sequence[s
     elif command.name == "convert" and Path(file).suffix.lower() in _ROWS and kind_of(file) == "results":
         cure = "a table is made of them in Python: Grades.read_jsonl(path, rubric, judge).to_csv(path)"
         raise click.UsageError(f"{file} holds results; {cure}")
-    elif said := ungraded_first(command, files):
+    elif place == "results" and (said := ungraded_first(command, files)):
         raise click.UsageError(said)
     elif other := _elsewhere(command, place, file):
         raise WrongLineError(other[1], {"COMMAND": other[:1]})

@@ -285,8 +285,9 @@ class Commands(_OneVoice, click.Group):
             elif args[0] == ctx.info_name and args[1:]:
                 said, found, args = f"{args[0]} is named twice", self.get_command(ctx, args[1]), args[1:]
             elif found and not isinstance(found, Commands) and args[1:] and not kind_of(args[1]):
+                is_value = any(args[1] in getattr(each.type, "choices", ()) for each in found.params)
                 cure = word_cure("commands", "", args[1], names)  # as in `test run suite.yaml`
-                is_command = bool(meant_in(cure)) and found.name != "schema"
+                is_command = bool(meant_in(cure)) and not is_value
                 args = [args[0], *args[1 + is_command :]]
             if isinstance(found, Commands) and args[1:]:
                 try:

@@ -263,17 +263,9 @@ def change_cure(kind: type, name: str, value: str, of: str) -> str:
 
 
 _CHECKS = (
-    "Calls",
-    "Contains",
-    "ContainsAll",
-    "ContainsAny",
-    "EndsWith",
-    "Equals",
-    "FitsSchema",
-    "IsJSON",
-    "Matches",
+    "Calls", "Contains", "ContainsAll", "ContainsAny", "EndsWith", "Equals", "FitsSchema", "IsJSON", "Matches",
     "StartsWith",
-)
+)  # fmt: skip
 
 
 def name_cure(name: str, module: str, homes: Mapping[str, str]) -> str:
@@ -331,11 +323,11 @@ def refuse_named_check(name: str, value: object) -> None:
 
 
 def key_cure(owner: str, key: object, allowed: Iterable[str], value: object = None) -> str:
-    """Return the end of the message on *key*, which *owner*, a class, does not have; it has a *value* of one word."""
+    """Return the end of the message on *key*, unknown to *owner*, a class; it shows a *value* that is one word."""
     names = [*allowed]
     cure = word_cure("keys", owner, str(key), names) or suggest(shorten(str(key), 40), names)
     one = value[0] if isinstance(value, list) and len(value) == 1 else value
-    plain = re.sub(r"[$€£ ]|\bUSD\b", "", str(one)) if "--max-cost" in cure else str(one)
+    plain = str(one).strip("$€£ ")
     is_one = isinstance(one, str | int | float) and not isinstance(one, bool) and re.fullmatch(r"[\w./:%-]+", plain)
     return re.sub(r"\{value\|(.*?)\}", plain if is_one and len(plain) <= SHORT else r"\1", cure)
 

@@ -99,9 +99,9 @@ def default_judge(environ: Mapping[str, str] = os.environ) -> Judge:
             return Judge(model)
     variables = "; ".join(str(vendor) for vendor in vendors().values())
     said = "no judge was given, and the environment names none. Give one, such as "
-    keys = f", or set one of these: {variables}. To try things out without a key, say "
-    give, offline = Wording(said, judge="openai/gpt-5.6"), Wording(keys, judge="offline")
-    raise NoJudgeError(Wording(give, offline, " (it counts words, it does not judge)"))
+    offline = Wording(". To try things out without a key, say ", judge="offline")
+    counts = Wording(offline, " (it counts words, it does not judge)")
+    raise NoJudgeError(Wording(Wording(said, judge="openai/gpt-5.6"), f", or set one of these: {variables}", (counts,)))
 
 
 _BRINGS_ITS_OWN = frozenset({"api_key", "api_base", "base_url", "azure_ad_token"})

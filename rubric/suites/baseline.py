@@ -43,6 +43,7 @@ PASSED, FAILED, ERROR = 0, 1, 2
 _BOTH = 2
 """Scores that are those of a pass and of a fail, and say nothing more."""
 
+_GRADED = ("passed", "failed")
 _RANKS: dict[Status, int] = {"passed": 2, "failed": 1, "ungraded": 0, "deferred": 0}
 """A failed case ranks above one without a grade: its result is known."""
 
@@ -213,8 +214,7 @@ class Comparison(Presented, Listed[Change]):
     @property
     def lost(self) -> tuple[Change, ...]:
         """The cases that were graded and now are not."""
-        graded = ("passed", "failed")
-        return tuple(c for c in self.changes if c.before in graded and self._counts_as(c.after) == "error")
+        return tuple(c for c in self.changes if c.before in _GRADED and self._counts_as(c.after) == "error")
 
     @property
     def drops(self) -> tuple[Drop, ...]:
@@ -335,7 +335,7 @@ def _change(before: Row | None, after: Row | None) -> Change:
         return Change(after.id, "new", after=after.status, score_after=after.score, case=case_of(after))
     delta = _RANKS[after.status] - _RANKS[before.status] or _less(after.score, before.score) or 0
     kind: Kind = "same" if abs(delta) <= TOLERANCE else "better" if delta > 0 else "worse"
-    kind = "ungraded" if after.status == "ungraded" != before.status else kind
+    kind = "ungraded" if after.status == "ungraded" and before.status in _GRADED else kind
     criteria = tuple(_criteria(before, after))
     return Change(after.id, kind, before.status, after.status, before.score, after.score, criteria, case_of(after))
 

@@ -51,12 +51,9 @@ def _as_criteria(value: Iterable[Criterion | str | Mapping[str, Any]], start: in
     for index, item in enumerate(value, start):
         if not isinstance(item, Criterion) and isinstance(item, str | Mapping):
             try:
-                if isinstance(item, str):
-                    fields.refuse_path(
-                        "text",
-                        item,
-                        f"load the file: load({item!r}); or, to ask by this text, give Criterion({item!r})",
-                    )
+                if isinstance(item, str) and fields.names_a_file(item):
+                    cure = f"load the file: load({item!r}); or, to ask by this text, give Criterion({item!r})"
+                    fields.refuse_path("text", item, cure)
                 item = Criterion(item) if isinstance(item, str) else _of_mapping(item)  # noqa: PLW2901
             except DefinitionError as problem:
                 message = _empty_cell(item, problem.field) if isinstance(item, Mapping) else ""

@@ -166,7 +166,7 @@ def _unknown(rule: RunRule, run: Run) -> str:
         for side, name in sides
     ]
     unlike = [(a, values[1][text]) for text, a in values[0].items() if type(values[1].get(text, a)) is not type(a)]
-    said += [f"; {a!r} and {b!r} are not the same: one is a text" for a, b in unlike[:1]]
+    said += [f"; {shorten(repr(a), 60)} and {shorten(repr(b), 60)} differ: one is a text" for a, b in unlike[:1]]
     works = lacks and two in names[rule.event] and one in names[rule.other or rule.event]
     return (f"; write same='{two}={one}', first the argument of {rule.event}" if works else "") + "".join(said)
 

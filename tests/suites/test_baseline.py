@@ -43,6 +43,7 @@ def beside(before: Row, after: Row, largest_drop: float | None = None, deferred:
         (row("a", 0.8), row("a", None), "ungraded"),
         (row("a", 0.3), row("a", None), "ungraded"),
         (row("a", None), row("a", 0.0), "better"),
+        (row("a", None, "deferred"), row("a", None), "same"),
         (row("a", None), row("a", None, "deferred"), "same"),
         (row("a", 0.9, "failed"), row("a", 0.8, "passed"), "better"),
         (row("a", 0.8, "passed"), row("a", 0.9, "failed"), "worse"),

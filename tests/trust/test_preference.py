@@ -392,6 +392,13 @@ def test_the_whole_is_a_tie_only_if_both_orders_say_so(day: str, outcome: str) -
     assert (found.outcome, len({*found.orders}) > 1) == (outcome, outcome == "inconsistent")
 
 
+def test_what_has_no_weight_does_not_make_the_orders_disagree() -> None:
+    """An order whose only unjudged criterion weighs nothing is still the same as the other."""
+    told = CriterionPreference("t", "tie", ("tie", "tie"), (), 1.0)
+    unjudged = CriterionPreference("w", "unjudged", (None, "a"), (), 0.0)
+    assert Preference((told, unjudged)).outcome == "tie"
+
+
 def test_pairs_without_a_verdict_say_why() -> None:
     """The commonest reason is a remark; both orders were asked about, so none says that one was."""
     found = prefer_many([("a", "b")] * 3, "Which is kinder?", lambda _: "no")

@@ -405,7 +405,7 @@ def test_the_class_of_a_matcher_is_not_a_matcher() -> None:
     ("before", "given", "why"),
     [
         (8, {"same": "order"}, "no call('verify') with the same order before it"),
-        ("7", {"same": "order"}, "with the same order before it; 7 and '7' are not the same: one is a text"),
+        ("7", {"same": "order"}, "with the same order before it; 7 and '7' differ: one is a text"),
         (7, {"same": "order", "within": 0}, "no call('verify') with the same order near enough (within=0) before it"),
     ],
 )

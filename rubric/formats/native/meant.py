@@ -183,7 +183,8 @@ def _together(rest: dict[str, Any], keys: Collection[str], checks: Collection[st
         del rest["value"]
         yield fields
     elif kind is not None:
-        yield next((means for words, means in _TYPES.items() if str(kind).lower() in words.split()), {"type": kind})
+        means = _means(str(kind).lower())
+        yield {"type": kind} if means is None else means
     option = next((key for key in _CASES if isinstance(rest.get(key), bool)), "")
     if option and isinstance(rest.get("check"), dict) and len(rest["check"]) == 1:
         yield _in_check({**rest.pop("check"), option: rest.pop(option)}, checks)
@@ -222,9 +223,14 @@ def _alone(key: str, value: Any, keys: Collection[str], checks: Collection[str])
     return _named(key, value, keys)
 
 
+def _means(word: str) -> dict[str, Any] | None:
+    """Return the fields that *word* stands for, as the type of a criterion; None if it stands for none."""
+    return next((means for words, means in _TYPES.items() if word in words.split()), None)
+
+
 def _named(key: str, value: Any, keys: Collection[str]) -> dict[str, Any]:
     """Return the field that a *key* means by its name, or by a word for what it asks: `must_not: Shouts`."""
-    means = next((of for words, of in _TYPES.items() if key in words.split()), None) if key not in keys else None
+    means = None if key in keys else _means(key)
     if means is not None and isinstance(value, str) and means.keys() & {"polarity", "required"}:
         return {"text": value, **means}
     if means is not None and value is True:
@@ -302,16 +308,17 @@ def _values(key: str, value: Any, beside: Mapping[str, Any]) -> Iterator[Any]:
     elif key == "choices":
         yield from _choices(value)
     elif key in ("answer", "polarity") and isinstance(value, str):
-        means = [means for words, means in _TYPES.items() if value.lower() in words.split() and value != "negative"]
-        yield from ({"answer": "yes_no", **each}[key] for each in means if key == "answer" or key in each)
+        means = None if value == "negative" else _means(value.lower())
+        if means is not None and (key == "answer" or key in means):
+            yield {"answer": "yes_no", **means}[key]
     elif key == "required" and value in ("yes", "no", "gate"):
         yield value != "no"
-    elif key == "anchors" and _are_rows(value):
+    elif key == "anchors" and are_rows(value):
         rows = [{("response" if word in _REPLIES else word): each for word, each in row.items()} for row in value]
         low, high = _ends_of(beside.get("levels"))
-        is_scored = high > low and all(type(row.get("score")) is int for row in rows)
         yield rows
-        yield [{**row, "score": round((row["score"] - low) / (high - low), 4)} for row in rows] if is_scored else rows
+        if high > low and all(type(row.get("score")) is int for row in rows):
+            yield [{**row, "score": round((row["score"] - low) / (high - low), 4)} for row in rows]
     elif key == "min_score" and isinstance(value, int) and (ends := _ends_of(beside.get("levels"))) > (0, 0):
         yield round((value - ends[0]) / (ends[1] - ends[0]), 4)
 
@@ -337,19 +344,20 @@ def _levels(value: Any) -> Iterator[Any]:
 def _choices(value: Any) -> Iterator[Any]:
     if isinstance(value, dict):
         yield {text: number for number, text in value.items()}
-    pairs = [item for row in value for item in row.items()] if _are_rows(value) else []
+    pairs = [item for row in value for item in row.items()] if are_rows(value) else []
     if pairs:
         yield dict(pairs) if len(pairs) == len(value) else _paired(value)
 
 
-def _are_rows(value: Any) -> bool:
+def are_rows(value: Any) -> bool:
+    """True if *value* is a list of mappings."""
     return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
 
 
 def _paired(value: Any) -> dict[str, float] | None:
     """Return the texts in rows that have one and a number each, whatever they are called, with their numbers."""
     rows = [
-        sorted(row.values(), key=lambda each: not isinstance(each, str)) for row in (value if _are_rows(value) else ())
+        sorted(row.values(), key=lambda each: not isinstance(each, str)) for row in (value if are_rows(value) else ())
     ]
     is_paired = rows and all([type(each) for each in row] in ([str, int], [str, float]) for row in rows)
     return {row[0]: row[1] for row in rows} if is_paired else None

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any
 
-from rubric.formats.native.meant import Read, name_in, reads
+from rubric.formats.native.meant import Read, are_rows, name_in, reads
 from rubric.internals.guesses import word_cure
 
 _TEXTS = ("input", "output", "reference")
@@ -67,7 +67,7 @@ def _part(
     name = name or name_in(word_cure("keys", "Case", key, keys))
     if name in _TEXTS and isinstance(value, list) and all(isinstance(each, str) for each in value):
         return None  # several answers, or the paragraphs of one
-    listed: list[dict[Any, Any]] = value if isinstance(value, list) and all(isinstance(e, dict) for e in value) else []
+    listed: list[dict[Any, Any]] = value if are_rows(value) else []
     if key.endswith("_file") and isinstance(value, str) and key.removesuffix("_file") in (*_TEXTS, "context"):
         return {key.removesuffix("_file"): f"file://{value.removeprefix('file://')}"}
     if listed and name in ("input", "messages", "turns"):

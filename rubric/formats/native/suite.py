@@ -14,7 +14,7 @@ from rubric.formats.document import Document, KeyPath, Mapping, find, plain
 from rubric.formats.fields import WRITERS, Gathering, SeveralError
 from rubric.formats.files import parse_file
 from rubric.formats.native.judge import read_any_judge, read_judges
-from rubric.formats.native.meant import tell
+from rubric.formats.native.meant import are_rows, tell
 from rubric.formats.native.meant_cases import meant_case
 from rubric.formats.native.rubric import loading_of, meant_row, read_images, read_rubric, reading_from
 from rubric.formats.native.runs import read_call, read_message, read_metrics, read_run
@@ -144,17 +144,13 @@ def _read_written_out(data: Any) -> Suite:
 
 def _by_name(named: Any) -> Any:
     """Return rubrics by their names; refuse a list of such with the mapping."""
-    keys = [next((each[key] for key in ("rubric", "name", "id") if key in each), None) for each in _maps(named)]
+    rows = named if are_rows(named) else []
+    keys = [next((each[key] for key in ("rubric", "name", "id") if key in each), None) for each in rows]
     if not keys or None in keys:
         return named
-    held = [{key: value for key, value in each.items() if key not in ("rubric", "name", "id")} for each in named]
+    held = [{key: value for key, value in each.items() if key not in ("rubric", "name", "id")} for each in rows]
     line = on_a_line({"rubrics": dict(zip(keys, held, strict=True))})[1:-1]
     raise DefinitionError("", f"rubrics have names; write {line if len(line) <= _LONGEST_LINE else 'name: {...}'}")
-
-
-def _maps(value: Any) -> list[dict[Any, Any]]:
-    """Return *value* if it is a list of mappings alone; else nothing."""
-    return value if isinstance(value, list) and all(isinstance(each, dict) for each in value) else []
 
 
 def _readable(gathering: Gathering, rubric: Any, *place: Any) -> Any:

@@ -151,7 +151,7 @@ class Preference(Presented, Listed[CriterionPreference]):
             return "b"
         if high - low > _TOLERANCE:
             return "unjudged"
-        return "inconsistent" if len({*self.orders}) > 1 else "tie"
+        return "inconsistent" if len({*self.orders} - {None}) > 1 else "tie"  # what has no weight may be unjudged
 
     @property
     def winner(self) -> str | None:
