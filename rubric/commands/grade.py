@@ -96,6 +96,11 @@ class Inputs:
                 raise click.UsageError("--out has no use for one candidate, whose result is printed")
             refuse_given(of_suites, "has no use for one candidate")
         refuse_given({*of_suites, "outs"}, "is for suites")
+        for option, stream in {"question": self.question, "reference": self.reference, "context": self.context}.items():
+            if stream is not None and stream is not sys.stdin and holds_many(Path(stream.name)):
+                many = ["grade-many"] * (click.get_current_context().command.name == "grade")
+                change = {option: (), "ARGUMENTS": [*files, stream.name], "COMMAND": many} if len(files) == 1 else {}
+                raise WrongLineError(f"{stream.name} holds rows, which are graded with what is beside them", change)
         return True
 
     def refuse_alone(self, rubric: str) -> NoReturn:

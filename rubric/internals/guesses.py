@@ -319,6 +319,14 @@ def refuse_named_check(name: str, value: object) -> None:
         raise CallError("check", f"a check is a value; write {line}")
 
 
+def refuse_several_checks(checks: Sequence[object]) -> None:
+    """Refuse `rubric.checks([Contains("a"), Contains("b")])`, if each is a check that can be written."""
+    lines = [source_of("", each, place="...") for each in checks]
+    if lines and all(line.startswith(_CHECKS) and "..." not in line for line in lines):
+        calls = "".join(f".checks({line})" for line in lines)
+        raise CallError("check", f"a criterion has one check; several are criteria; write rubric{calls}")
+
+
 # -- keys of files, and the command line ------------------------------------------------------------------------
 
 

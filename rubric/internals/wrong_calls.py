@@ -225,7 +225,9 @@ class _Call:
         """Raise the error for all arguments that do not fit, with one line in which each of them has its place."""
         takes = self.names or self.positional_only or [n for n in self.unknown if self._note(n, forms_of(n))]
         if not self.unknown or not takes:
-            raise CallError(self.owner, self.checked(f"{self._misfit()}; write {self._example()}"))
+            line = self._chained()
+            ways = [line] if line and any(" " in text for text in self.args[1:]) else [self._example(), line]
+            raise CallError(self.owner, self.checked(f"{self._misfit()}; write {', or '.join(filter(None, ways))}"))
         cures, words = dict[str, str](), dict[str, str]()
         for name in self.unknown:
             value, term = self.named[name], term_of(name)
@@ -425,6 +427,14 @@ class _Call:
             return f"{missing} {'is' if len(self.missing) == 1 else 'are'} missing"
         return "these arguments do not fit" if self.parameters else "it takes no arguments"
 
+    def _chained(self) -> str:
+        """Return a call for each of several texts, where a method of a rubric takes one; '' if it is another call."""
+        is_one = "." in self.called and self.places == ["text"] and "id" not in self.named and len(self.args) > 1
+        if not is_one or not all(isinstance(text, str) for text in self.args):
+            return ""
+        also = "".join(f", {name}={source_of(name, value, name)}" for name, value in self.named.items())
+        return self.called + f".{self.owner}".join(f"({source_of('', text)}{also})" for text in self.args)
+
     def _example(self) -> str:
         """Return a call that works: what was given, and the example of the table for what is missing."""
         example = str(table()["examples"].get(self.owner, f"{self.called}({', '.join(self.missing)})"))
@@ -523,9 +533,13 @@ def order_error(
     names = [*call.parameters]
     if order := call.in_order(error.field):
         return order
-    cure = call.completed(call.cure_of(error)) if ", got " in error.message else ""
-    if cure and cure not in error.message:
-        return CallError(error.field, call.checked(_with_cure(error.message, cure), {error.field: None}))
+    message = error.message
+    if error.field in call.positional_only:  # a call within takes it by its name
+        message = message.replace(f" {error.field}=", " ")
+    cure = call.completed(call.cure_of(error)) if ", got " in message else ""
+    if cure and (cure not in message or message != error.message):
+        said = message if cure in message else _with_cure(message, cure)
+        return CallError(error.field, call.checked(said, {error.field: None}))
     is_told = " comes first" in error.message and names[0].startswith("candidate")
     for name, value in () if is_told else zip(names, call.args, strict=False):
         kind = type(value).__name__

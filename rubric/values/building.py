@@ -256,6 +256,10 @@ class Building:
             from rubric.internals.guesses import refuse_named_check  # noqa: PLC0415 - needed for two texts alone
 
             refuse_named_check(check, text)
+        if isinstance(check, list | tuple) or not isinstance(text, str):
+            from rubric.internals.guesses import refuse_several_checks  # noqa: PLC0415 - needed for these alone
+
+            refuse_several_checks([*check] if isinstance(check, list | tuple) else [check, text])
         found = as_check(check)
         return self._adding(locals(), text or str(found), found)
 
