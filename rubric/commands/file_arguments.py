@@ -12,11 +12,12 @@ from typing import Any
 
 import click
 
-from rubric import Rubric, RubricError, load
+from rubric import Rubric, RubricError, load, load_suite
 from rubric.embed import fields, rows_in, shorten
 from rubric.engine.sources import holds_many
 from rubric.formats.projects import is_rubric
 from rubric.formats.registry import find_format, format_names
+from rubric.runs import is_run
 
 Change = Mapping[str, Sequence[str]]
 """What makes the line that was meant of the one that was typed: words by what they are; see `wrong_lines`."""
@@ -85,7 +86,8 @@ def columns_of(given: Sequence[str]) -> dict[str, str | Sequence[str] | None]:
 def kind_of(file: str = "") -> str:
     """Return what *file* holds: a `rubric`, `results`, or `*` for another thing; '' if there is none."""
     with suppress(RubricError, OSError):
-        if Path(file).is_file() and Path(file).stat().st_size < _LARGEST and is_rubric(file):
+        is_small = Path(file).is_file() and Path(file).stat().st_size < _LARGEST
+        if is_small and is_rubric(file) and not (Path(file).suffix == ".json" and is_run(file)):
             return "rubric"
     if Path(file).is_file() and holds_results(Path(file)):
         return "results"
@@ -395,7 +397,10 @@ def _check_text(command: click.Command, place: str, file: str, files: Sequence[s
     rubric = str(found[0]) if len(found) == 1 else "rubric.yaml"
     if command.name == "grade" and pick_alone(files[:1]):
         message = f"{files[0]} is a suite, whose cases have their candidates, or rows of answers: --outputs rows.jsonl"
-        raise WrongLineError(message, {"ARGUMENTS": files[:1], "without": files[1:]})
+        change: Change = {"ARGUMENTS": files[:1], "without": files[1:]}
+        if all(case.output is None and case.run is None and not case.providers for case in load_suite(files[0])):
+            change = {**change, "outputs": ("--outputs", "rows.jsonl"), **SUCH_AS}
+        raise WrongLineError(message, change)
     if place == "rubric" and not any(Path(file).suffix in find_format(name).suffixes for name in format_names()):
         change = {"ARGUMENTS": [rubric, *[file] * (command.name == "grade")], **SUCH_AS}
         raise WrongLineError(f"{file} is a text, where a rubric is expected", change)

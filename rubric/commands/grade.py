@@ -23,7 +23,7 @@ from rubric import Candidate, LoadError, Suite, UngradedError, load, load_suite
 from rubric import grade as grade_candidate
 from rubric import plan as plan_calls
 from rubric.commands import options
-from rubric.commands.file_arguments import MISSING, TRIAL, WrongLineError, columns_of
+from rubric.commands.file_arguments import MISSING, TRIAL, Change, WrongLineError, columns_of
 from rubric.commands.messages import was_given
 from rubric.commands.options import refuse_given
 from rubric.commands.output import Command, print_json, print_line, print_markdown, print_result, tell_rate
@@ -96,12 +96,17 @@ class Inputs:
                 raise click.UsageError("--out has no use for one candidate, whose result is printed")
             refuse_given(of_suites, "has no use for one candidate")
         refuse_given({*of_suites, "outs"}, "is for suites")
+        self._refuse_rows(files)
+        return True
+
+    def _refuse_rows(self, files: Sequence[str]) -> None:
+        """Refuse a file of rows in the place of a text beside the candidate in *files*."""
         for option, stream in {"question": self.question, "reference": self.reference, "context": self.context}.items():
             if stream is not None and stream is not sys.stdin and holds_many(Path(stream.name)):
-                many = ["grade-many"] * (click.get_current_context().command.name == "grade")
-                change = {option: (), "ARGUMENTS": [*files, stream.name], "COMMAND": many} if len(files) == 1 else {}
-                raise WrongLineError(f"{stream.name} holds rows, which are graded with what is beside them", change)
-        return True
+                many = ("grade-many",) * (click.get_current_context().command.name == "grade")
+                change: Change = {option: (), "ARGUMENTS": (*files, stream.name), "COMMAND": many}
+                message = f"{stream.name} holds rows, which are graded with what is beside them"
+                raise WrongLineError(message, change if len(files) == 1 else {})
 
     def refuse_alone(self, rubric: str) -> NoReturn:
         """Refuse a *rubric* without a candidate, and without what answers."""
@@ -217,7 +222,10 @@ def _check(context: click.Context) -> None:
         return
     inputs = Inputs(**{each.name: context.params[each.name] for each in attrs.fields(Inputs)})
     files = _rubric_first(context.params["files"])
-    if inputs.is_for_candidate(files) and len(files) == 1 and context.command.name == "grade":
+    is_for_candidate = inputs.is_for_candidate(files)
+    if context.command.name == "grade" and not is_for_candidate:
+        RunOptions.of(context.params).check_outs()
+    elif context.command.name == "grade" and len(files) == 1:
         inputs.refuse_alone(files[0])
 
 

@@ -87,7 +87,7 @@ class RunOptions:
 
     def earlier(self) -> Report | None:
         """Check all that would otherwise fail after the run is paid for, and return the report to compare with."""
-        self._check_outs()
+        self.check_outs()
         if self.verbose and (self.quiet or self.is_for_machines):
             other = "--quiet" if self.quiet else f"the form {self.printed!r}"
             raise click.UsageError(f"--verbose is for the report that people read, and not for {other}; give one")
@@ -111,7 +111,8 @@ class RunOptions:
         if self.largest_drop is not None and self.risk is not None:
             raise click.UsageError("--largest-drop allows a drop of any cause, --risk one by chance; give one of them")
 
-    def _check_outs(self) -> None:
+    def check_outs(self) -> None:
+        """Refuse files that have no form, or cannot be written."""
         if self.form == "json" and self.reporter not in (None, "json") and not self._is_form_of_file:
             raise click.UsageError(f"--format json and --reporter {self.reporter} cannot both be printed; give one")
         if len(self.outs) > 1 and self.reporter not in (None, github.NAME):

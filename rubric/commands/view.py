@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -21,6 +22,7 @@ from rubric.embed import read_json
 from rubric.formats.projects import is_rubric
 from rubric.labelling.drawing import Draw
 from rubric.labelling.sheet import Answer, Sheet
+from rubric.runs import is_run
 from rubric.suites import Report
 from rubric.suites.report import dump_json
 from rubric.suites.report import summary as figures_of
@@ -143,7 +145,11 @@ def check_rubrics(file: Path, rubrics: Sequence[Path]) -> None:
 
 
 def _check(context: click.Context) -> None:
-    if (file := context.params["results"]) is not None:
+    file = context.params["results"]
+    if file is not None and file.suffix == ".json" and is_run(file):
+        message = f"{file} is a run of an agent, or a chat, which is graded by a rubric"
+        raise click.UsageError(f"{message}, such as rubric grade rubric.yaml {shlex.quote(str(file))}")
+    if file is not None:
         check_rubrics(file, context.params["rubrics"])
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -51,6 +51,9 @@ _UNITS = re.compile(
     r"[$€£_\s]|(?<!^0),(?=\d{3}(?!\d))|usd|dollars?|eur(os?)?|(/|per)?min(ute)?s?|/m|rpm|tpm|s(ec(ond)?s?)?$"
 )
 """What people put before, behind or in a number; a comma before other than three digits may be a decimal one."""
+
+_DELIMITERS = (";", "|", ":", "\t", "\\t", "tab")
+_PRINTED = (".json", ".jsonl", ".log", ".md", ".out", ".txt", ".yaml", ".yml")  # as which what is printed may be kept
 
 _ELSEWHERE = "; it belongs to rubric "
 
@@ -133,10 +136,12 @@ def _read_options(
             is_pair = bool(units) and units[-1][0] == "columns" and not unit[0] and "=" in unit[1][0]
             units.append(("columns", ["--column", *unit[1]]) if is_pair else unit)
             continue
-        cure = _option_cure(context, command, option)
+        is_delimiter = bool(rest) and rest[0][1][0] in _DELIMITERS
+        cure = _option_cure(context, command, "--delimiter" if is_delimiter else option)
         by_cure.setdefault(_ACTION.sub("; ", cure, count=1), []).append(option)
         others = [words[0] for name, words in (*units, *rest[1:]) if not name and words[0][:1] != "-"]
-        added = _Unknown(option, value, cure, command, own, others).units(rest)
+        typed_already = {name for name, _ in (*units, *rest)}
+        added = _Unknown(option, value, cure, command, own, others, typed_already).units(rest)
         units, is_whole = units + added, is_whole and bool(added)
     said = _joined(
         said, *(f"no such option {', '.join(dict.fromkeys(names))}{cure}" for cure, names in by_cure.items())
@@ -165,6 +170,7 @@ class _Unknown:
         cure: What is said of it.
         command: The command that was meant, and its *own* options by their names.
         files: The other arguments.
+        given: The parameters that were typed.
     """
 
     name: str
@@ -173,6 +179,7 @@ class _Unknown:
     command: click.Command
     own: Mapping[str, click.Option]
     files: Sequence[str]
+    given: Collection[str]
 
     @property
     def action(self) -> tuple[str, str]:
@@ -180,7 +187,9 @@ class _Unknown:
         if action := _ACTION.match(self.cure):
             return action[1], action[2] or ""
         if self.cure and not self.cure.startswith(_ELSEWHERE):
-            return "", ""
+            example = re.search(r"; (?!did you).*such as (--[\w-]+)", self.cure)
+            known = self.own.get(example[1]) if example else None
+            return ("without" if known is not None and known.name in self.given else ""), ""
         prints = "--out" not in self.own and self.command.name not in ("init", "view")
         return ">" if prints and word_cure("options", "", self.name, ["--out"]) else "without", ""
 
@@ -208,10 +217,11 @@ class _Unknown:
         if kind == "TEXT" and value and Path(value).exists():
             return [("FILE 2", given)]
         if kind == "TEXT":
-            return [("TEXT", given), ("FILE 2", ["-"])] * bool(given)
-        if kind == ">" and value in ("json", "table") and "--format" in self.own:
+            return [*[("TEXT", given)] * bool(given), ("FILE 2", ["-"])] if given or self.name == "--stdin" else []
+        forms = getattr(self.own["--format"].type, "choices", ()) if "--format" in self.own else ()
+        if kind == ">" and value in forms:
             return [("form", ["--format", value])]
-        if kind == ">" and value and not Path(value).exists():
+        if kind == ">" and Path(value).suffix in _PRINTED and not Path(value).exists():
             return [(">", given)]
         found: list[Unit] = [("COMMAND", [what])] * bool(what)
         return found + [("without", [*[self.name] * (kind in ("without", ">")), *given])] * bool(kind)
@@ -231,7 +241,8 @@ class _Unknown:
         """Return the *value* as the file at a *place*; one that is not there, as what it may be."""
         if not Path(value).exists():
             is_more = bool(self.files) and are_enough(self.command, self.files)
-            if ("out" in self.name or (is_more and place != "1")) and "--out" in self.own:
+            is_written = "out" in self.name or (is_more and place != "1" and Path(value).suffix)
+            if is_written and "--out" in self.own:
                 return [(self.own["--out"].name or "", ["--out", value])]  # it is written
             column = meant_in(word_cure("options", "every", f"--{value}-column", self.own)).removeprefix("--column ")
             if column.endswith("="):
@@ -316,8 +327,10 @@ def _printed(said: str, command: click.Command, files: list[str], units: list[Un
     if command.name != "grade" or [*map(kind_of, files)] != ["rubric", "*"] or len(outs) != 1:
         return _joined(said, told * any(name == ">" for name, _ in units)), units
     rest = [unit for unit in units if unit[0] not in ("outs", "form")]
-    if outs[0] in ("json", "table"):
-        return said, [*rest, ("form", ["--format", *outs])]
+    forms = ("table", "json")
+    if form := outs[0] if outs[0] in forms else meant_in(word_cure("choices", "", outs[0], forms)):
+        told = "" if form == outs[0] else "it is printed for people, or as JSON"
+        return _joined(said, told), [*rest, ("form", ["--format", form])]
     if Path(outs[0]).suffix not in ("", ".json", ".jsonl", ".txt"):
         return _joined(said, "a report is of many, or of a file of one"), [*rest, ("report", ["--report", *outs])]
     return _joined(said, told), [*rest, ("form", ["--format", "json"]), (">", outs)]

@@ -139,7 +139,8 @@ def dumps(rubric: Rubric, /, *, format: Literal["yaml", "json"] = "yaml") -> str
         again = _load(text, "<dump>", format)
     except LoadError as error:
         problem = error.problems[0]
-        raise DumpError(f"this rubric is more than a file can hold: {problem.path}: {problem.message}") from None
+        shown = evolve(problem, line=0, source=rubric.name).text
+        raise DumpError(f"this rubric is more than a file can hold: {shown}") from None
     if again != rubric:
         changed = next((c.id for c, d in zip(rubric.criteria, again.criteria, strict=False) if c != d), rubric.name)
         raise DumpError(f"{changed!r} holds what {format} cannot say, such as half surrogates that would join")

@@ -450,6 +450,8 @@ def _yes_no(said: Mapping[str, Any]) -> bool:
     verdicts = [_as_bool(value) for value in given]
     if (number := _number(score)) in (0, 1):
         verdicts.append(number == 1)
+    elif (holds := _as_bool(score)) is not None:
+        verdicts.append(holds)
     if not verdicts or None in verdicts:
         raise _complaint("a verdict of true or false", given or score)
     if len(set(verdicts)) > 1:
@@ -489,7 +491,7 @@ def _unit(said: Mapping[str, Any]) -> float:
             return float(verdicts == {True})
     score = _number(given)
     if score is None or not 0 <= score <= 1:
-        raise _complaint("a score from 0 to 1", given)
+        raise _complaint("a score from 0 to 1", said.get("score") if given is None else given)
     return score
 
 

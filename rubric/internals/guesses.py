@@ -333,6 +333,9 @@ def refuse_several_checks(checks: Sequence[object]) -> None:
 def key_cure(owner: str, key: object, allowed: Iterable[str], value: object = None) -> str:
     """Return the end of the message on *key*, unknown to *owner*, a class; it shows a *value* that is one word."""
     names = [*allowed]
+    of_kind = f"{owner}.{_kind_in_files(value)}"  # a key may mean another thing with another kind of value
+    means = table()["keys"].get(of_kind, {}).values()
+    owner = of_kind if any(str(key) in words.split() for words in means) else owner
     cure = word_cure("keys", owner, str(key), names) or suggest(shorten(str(key), 40), names)
     one = value[0] if isinstance(value, list) and len(value) == 1 else value
     plain = str(one).strip("$€£ ")
@@ -340,9 +343,18 @@ def key_cure(owner: str, key: object, allowed: Iterable[str], value: object = No
     return re.sub(r"\{value\|(.*?)\}", plain if is_one and len(plain) <= SHORT else r"\1", cure)
 
 
+def _kind_in_files(value: object) -> str:
+    """Return what a *value* in a file is: `offline`, a `sentence`, `rows`, or ''."""
+    if isinstance(value, str):
+        return "offline" if value == "offline" else "sentence" if " " in value.strip() else ""
+    return "rows" if isinstance(value, list) and value and all(isinstance(each, dict) for each in value) else ""
+
+
 def form_cure(message: str) -> str:
     """Return the end of *message*, on a value in a file, with the form of what was expected; '' if it has a cure."""
-    forms = (f"; {line}" for sign, line in table()["files"].items() if sign in message)
+    rows = re.search(r"got '(?:file://)?([\w./-]+\.(?:csv|json|jsonl|tsv))'", message)
+    lines = ((sign, line.replace("rows.jsonl", rows[1]) if rows else line) for sign, line in table()["files"].items())
+    forms = (f"; {line}" for sign, line in lines if sign in message)
     return "" if re.search("; (write|did you mean|take|quote)", message) else next(forms, "")
 
 

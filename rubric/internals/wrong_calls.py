@@ -120,7 +120,9 @@ class _Call:
         in_place = dict(zip(self.places, self.args, strict=False))
         self.given = {**in_place, **self.named}
         for name in self.twice:  # `agreement(labels, grades=grades)`: the first is another argument
-            self.given |= {other: in_place[name] for other in [self._holder(in_place[name])] if other}
+            is_target = name == "judge" and "target" in {*self.names} - self.given.keys()  # what is judged comes first
+            other = self._holder(in_place[name]) or "target" * is_target
+            self.given |= {other: in_place[name]} if other else {}
         self.missing = [name for name in lacking if name not in self.given]
 
     def in_order(self, field: str) -> CallError | None:

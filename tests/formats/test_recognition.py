@@ -53,6 +53,7 @@ SHARED_WORDS = "tests: [{id: a, vars: {question: x}, assert: [{type: contains, v
     ("text", "format_"),
     [
         (SHARED_WORDS, "promptfoo"),
+        ("rubric: r\nthreshold: 0.7\nassert: [{type: contains, value: y}]\n", "native"),
         ("prompts: ['{{question}}']\nproviders: [openai:gpt-4o]\n" + SHARED_WORDS, "promptfoo"),
         (
             "prompts: ['{{input}}']\nproviders: [{id: openai:gpt-4o}]\n" + SHARED_WORDS.replace("question", "input"),

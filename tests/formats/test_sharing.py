@@ -94,6 +94,15 @@ def test_each_case_has_the_place_of_what_it_was_written_as() -> None:
     assert [case.place and case.place.line for case in loads_suite(SHARED)] == [8, 8, 9, 9, 10]
 
 
+def test_the_matrix_of_a_ci_system_is_answered_with_its_rows() -> None:
+    """A judge of a row judges it; other values are variables."""
+    jobs = "strategy: {matrix: {judge: [offline, o/m], tone: [warm]}}"
+    with pytest.raises(LoadError) as caught:
+        loads_suite(f"suite: s\n{jobs}\ncases: [{{output: a, rubric: b}}]")
+    row = "{cell: {judge: offline, tone: warm}, judge: offline, variables: {tone: warm}}"
+    assert f"jobs are the rows of a matrix; write matrix: [{row}, " in str(caught.value)
+
+
 @each_row(
     ("old", "new", "said"),
     [

@@ -188,7 +188,6 @@ cases:
 """
     assert [problem.partition(": ")[2] for problem in problems(text)] == [
         "judgee: unknown key; did you mean 'judge'?",
-        "rubrics.p: a rubric has criteria, text or tree, and here is none; write one",
         "rubrics.p.criterias: unknown key; did you mean 'criteria'?",
         "judge.params: a file sets no parameters of the vendor's; give them in code: Judge(params=...)",
         'cases[0].input: expected text, got 5; quote it: "5"',
@@ -291,7 +290,7 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
         ("cases: [{output: a, rubric: b, matrix: {c: [d]}}]", "a matrix is that of the suite, beside its cases"),
         ("cases: [{rubric: b, trace: [{role: user, content: Hi}]}]", "a vendor's log is graded as it is"),
         ("cases: [{output: a, reference: [b, c], rubric: d}]", 'such as "On Friday, or on the 4th."'),
-        ("rubric: a b\ncases: answers.csv", "such as rubric grade-many rubric.yaml rows.jsonl"),
+        ("rubric: a b\ncases: answers.csv", "such as rubric grade-many rubric.yaml answers.csv"),
     ],
 )  # fmt: skip
 def test_what_belongs_elsewhere_in_a_suite_is_told_its_place(document: str, said: str) -> None:
@@ -313,7 +312,9 @@ def test_what_belongs_elsewhere_in_a_suite_is_told_its_place(document: str, said
         ("{output: a, tools_called: [{name: s, input_parameters: {q: x}, output: z}]}", "[{name: s, arguments: {q: x}, result: z}]}"),
         ("{output: a, context: {doc: b}}", '{output: a, context: ["doc: b"]}'),
         ("{output: a, tags: 'smoke, slow'}", "{output: a, tags: [smoke, slow]}"),
-        ("{output: a, description: greets}", "{output: a, metadata: {description: greets}}"),
+        ("{output: a, description: greets}", "{id: greets, output: a}"),
+        ("{id: a, output: b, description: greets}", "{id: a, output: b, metadata: {description: greets}}"),
+        ("{output: a, metrics: [Is b]}", "{output: a, rubric: [Is b]}"),
         ("{turns: [{user: Hi, assistant: Hello}, {user: Bye, assistant: Good bye}]}", "{role: user, content: Bye}], output: Good bye}"),
         ("{inputs: {q: a}, epochs: 3, scorer: {ref: tone}}", "{input: a, runs: 3, rubric: {ref: tone}}"),
         (

@@ -159,7 +159,7 @@ def test_other_words_are_no_verdict(word: object) -> None:
     assert verdict_of(ask_for(), json.dumps({"verdict": word})) == UNREADABLE
 
 
-@each_row("key", ["verdict", "pass", "passed", "satisfied", "met", "answer", "criterion_status"])
+@each_row("key", ["verdict", "pass", "passed", "satisfied", "met", "answer", "criterion_status", "score"])
 def test_keys_for_a_verdict(key: str) -> None:
     """The keys that the documented systems use for a verdict are known."""
     assert verdict_of(ask_for(), json.dumps({key: True})) is True
@@ -251,6 +251,7 @@ def test_a_level_between_two_whole_ones(levels: dict[Any, str], value: float, sc
         (YesNo(), "{'verdict': True, 'verdict': False}"),
         (YesNo(), '{"verdict": true, "pass": false}'),
         (YesNo(), '{"verdict": "yes", "score": 0}'),
+        (YesNo(), '{"verdict": false, "score": true}'),
         (YesNo(), '{"verdict": true false}'),
         (YesNo(), '{"verdict": true || false}'),
         (Unit(), '{"score": 0.2, "rating": 0.3}'),

@@ -321,12 +321,17 @@ def test_a_key_of_another_system_is_answered_with_ours(kind: str, key: str) -> N
         suite: Any = {"suite": "s", "cases": [case], "judge": {"model": "openai/gpt-5"}}
         message = {"role": "user", "content": "Hi"}
         case |= {"messages": [message]} if kind == "Message" else {}
+        levels = [{"score_range": [0, 1], "text": "cold"}]
+        if kind == "ScoreRange":
+            data["criteria"][0]["levels"] = levels
         of_suite = {"Message": message, "Case": case, "Suite": suite, "Judge": suite["judge"]}
-        at = ({"Rubric": data, "Criterion": data["criteria"][0], "RubricTest": test} | of_suite)[kind]
+        own = {"Rubric": data, "Criterion": data["criteria"][0], "RubricTest": test, "ScoreRange": levels[0]}
+        owner, _, of_kind = kind.partition(".")
+        at = (own | of_suite)[owner]
         at.pop(key, None)
-        at[word] = 1
-        text = json.dumps(suite if kind in of_suite else data)
-        read = partial(package.loads_suite, format="native") if kind in of_suite else package.loads
+        at[word] = {"": 1, "rows": [case], "sentence": "Is polite", "offline": "offline"}[of_kind]
+        text = json.dumps(suite if owner in of_suite else data)
+        read = partial(package.loads_suite, format="native") if owner in of_suite else package.loads
         said = re.sub(r"\{value\|.*?\}", "1", key) if " " in key else f"did you mean {key!r}?"
         with pytest.raises(package.LoadError, match=re.escape(said)):
             read(text)

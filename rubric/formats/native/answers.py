@@ -75,6 +75,8 @@ def read_levels(data: Any) -> Levels:
 
 def _read_range(data: Any) -> ScoreRange:
     band = {**fields.as_dict(data, "a mapping with score_range and text")}
+    if unknown := [key for key in band if key not in ("score_range", "text")]:
+        raise fields.UnknownKeyError(unknown[0], ("score_range", "text"), "ScoreRange", band[unknown[0]])
     if "score_range" not in band:
         raise DefinitionError("", "the key 'score_range' is missing; write {score_range: [low, high], text: ...}")
     low, high = fields.read_inner(band, "score_range", _read_ends)

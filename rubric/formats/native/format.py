@@ -29,6 +29,11 @@ def _rubric_tests(seen: Seen) -> Iterator[str]:
     yield from ("tests" for one in maps(seen.tests) if ("reply" in one or told & {*one}) and "criteria" in seen.keys)
 
 
+def _name(seen: Seen) -> Iterator[str]:
+    """Yield `rubric` for a rubric by its name whose criteria are under another key, which its reader names."""
+    yield from ("rubric" for name in [seen.keys.get("rubric")] if isinstance(name, str) and "assert" in seen.keys)
+
+
 NATIVE = Format(
     "native",
     "rubric.formats.native.suite:read",
@@ -38,6 +43,7 @@ NATIVE = Format(
         (SURE, finds("it has the keys 'suite' and {!r}", _rubrics)),
         (SURE, lambda seen: "it has the keys 'suite' and 'cases'" if {"suite", "cases"} <= seen.keys.keys() else ""),
         (SURE, finds("it has the keys 'criteria' and {!r}", _rubric_tests)),
+        (SURE, finds("it has the keys {!r} and 'assert'", _name)),
         (LIKELY, has("suite")),
         (LIKELY, has("criteria", kind=list)),
         (LIKELY, has("text", kind=str)),

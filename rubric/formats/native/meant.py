@@ -31,6 +31,7 @@ _TYPES: dict[str, dict[str, Any]] = {
 }
 _CHECKS = {"regex": "matches", "pattern": "matches", "startswith": "starts_with"}
 _LOW, _HIGH = "min low minimum lowest from start min_value", "max high maximum highest to end max_value"
+_SHOWN = ("continue-on-error", "continue_on_error", "allow_failure", "informational", "non_blocking", "advisory")
 _REPLIES = ("output", "answer", "text", "reply", "example", "completion")
 _TAGS = ("category", "group", "section", "dimension", "area", "tag")
 _SCORES = "scores values points score value weights"
@@ -135,7 +136,7 @@ def meant_criterion(data: Any, read: Read, keys: Collection[str], checks: Collec
         found |= part
     if len(data) == 1 and not found.keys() & {"text", "check", "rubric", "tree"}:
         ((name, value),) = data.items()
-        if name in keys:
+        if name in (*keys, "rates", "rate", "chooses", "decides"):  # which lack a scale, or a tree
             return None
         found = {"id": name, "text": value} if isinstance(value, str) else {"text": name, "weight": value}
     is_scale = bool({"levels", "choices"} & found.keys())
@@ -203,8 +204,8 @@ def _alone(key: str, value: Any, keys: Collection[str], checks: Collection[str])
     """Return the field, or the fields, that a *key* with its *value* stands for."""
     if key not in keys and (fields := _check(key, value, checks)):
         return fields
-    if key == "check":
-        return _in_check(value, checks) or {key: value}
+    if key in ("check", "assert", "assertion"):
+        return _in_check(value, checks) or {"check": value}
     if key == "answer" and isinstance(value, dict | str) and (scale := _scale_of(value)):
         return {"levels": scale}
     if key in ("levels", "scale", "anchors") and (texts := _paired(value)) and "response" not in value[0]:
@@ -231,7 +232,10 @@ def _means(word: str) -> dict[str, Any] | None:
 def _named(key: str, value: Any, keys: Collection[str]) -> dict[str, Any]:
     """Return the field that a *key* means by its name, or by a word for what it asks: `must_not: Shouts`."""
     means = None if key in keys else _means(key)
-    if means is not None and isinstance(value, str) and means.keys() & {"polarity", "required"}:
+    if key in ("expects", "expect", "should") and isinstance(value, str):
+        return {"text": value}
+    means = {"answer": "unit"} if key == "scores" else {"weight": 0} if key in _SHOWN else means
+    if means is not None and isinstance(value, str) and means.keys() & {"polarity", "required", "answer"}:
         return {"text": value, **means}
     if means is not None and value is True:
         return means or {key: value}
@@ -249,6 +253,7 @@ def _case_in(value: Mapping[Any, Any]) -> bool | None:
 
 def _in_check(value: Any, checks: Collection[str]) -> dict[str, Any]:
     """Return the fields that are meant by the *value* of a check; {} if none is."""
+    value = value[0] if isinstance(value, list) and len(value) == 1 else value
     if isinstance(value, str):
         return {} if value == "is_json" else _check(value, None, checks)
     if isinstance(value, dict) and value.keys() == {"type", "value"}:
@@ -311,8 +316,8 @@ def _values(key: str, value: Any, beside: Mapping[str, Any]) -> Iterator[Any]:
         means = None if value == "negative" else _means(value.lower())
         if means is not None and (key == "answer" or key in means):
             yield {"answer": "yes_no", **means}[key]
-    elif key == "required" and value in ("yes", "no", "gate"):
-        yield value != "no"
+    elif key == "required" and value in ("yes", "no", "gate", "always", "never"):
+        yield value not in ("no", "never")
     elif key == "anchors" and are_rows(value):
         rows = [{("response" if word in _REPLIES else word): each for word, each in row.items()} for row in value]
         low, high = _ends_of(beside.get("levels"))
@@ -337,6 +342,9 @@ def _levels(value: Any) -> Iterator[Any]:
         yield _scale_in(value) or {number: text for text, number in value.items()}
     if isinstance(value, dict) and all(len(re.findall(r"\d+", str(key))) == 1 for key in value):
         yield {int(re.findall(r"\d+", str(key))[0]): text for key, text in value.items()}  # `score1_description`
+    parts = [sorted(row.values(), key=lambda each: isinstance(each, str)) for row in value] if are_rows(value) else []
+    if parts and all([*map(type, each)] == [list, str] for each in parts):
+        yield [{"score_range": ends, "text": text} for ends, text in parts]
     for each in conversions("levels", value):
         yield f"{each[0]}..{each[1]}" if isinstance(each, tuple) else each
 

@@ -36,6 +36,8 @@ def meant_case(
     if not isinstance(data, dict):
         return None
     found = dict[str, Any]()
+    if isinstance(data.get("description"), str) and not data.keys() & {"id", "name", "metadata"}:
+        data = {"id" if key == "description" else key: value for key, value in data.items()}
     for key, value in data.items():
         try:
             part = _part(str(key), value, keys, criterion)
@@ -58,7 +60,7 @@ def _part(
     key: str, value: Any, keys: Collection[str], criterion: Callable[[Any], dict[str, Any] | None]
 ) -> dict[str, Any] | None:
     """Return the field, or the fields, that a *key* with its *value* stands for; None if it stands for none."""
-    if key in _ASSERTED:
+    if key in _ASSERTED or (key == "metrics" and isinstance(value, list)):
         rows = [_asserted(each, criterion) for each in (value if isinstance(value, list) else [value])]
         return None if None in rows else {"rubric": rows}
     if key in _NOTES and isinstance(value, str):

@@ -187,7 +187,7 @@ def read_rubric(data: Any) -> Rubric:
         rows = [*map(meant_row, criteria_of(given))]
         if None not in rows and not any(word_cure("keys", "Rubric", str(key), KINDS) for key in given):
             raise DefinitionError("", f"a rubric has criteria, text or tree; write {{criteria: {on_a_line(rows)}}}")
-    if not kinds:
+    if not kinds and not any(word_cure("keys", "Rubric", str(key), KINDS) for key in given.keys() - known):
         message = "a rubric has criteria, text or tree, and here is none; write one"
         gathering.problems.append(((), DefinitionError("", message)))
     for key in kinds[1:]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from rubric.errors import DefinitionError
 from rubric.formats.document import steps_of
-from rubric.formats.fields import KEYS, SeveralError, UnknownKeyError, mismatch
+from rubric.formats.fields import KEYS, SeveralError, UnknownKeyError, WrongKeyError, mismatch
 from rubric.formats.json_values import each_text
 from rubric.formats.rubric_items import free_name
 from rubric.formats.yaml import on_a_line, to_yaml
@@ -43,6 +43,9 @@ def spread(data: Data) -> tuple[Data, list[int]]:
         SeveralError: They have keys that no case has.
     """
     rest = {key: value for key, value in data.items() if key not in ("defaults", "matrix")}
+    jobs = data.get("strategy")
+    if isinstance(jobs, dict) and [*jobs] == ["matrix"] and "matrix" not in data:
+        raise WrongKeyError("strategy", f"unknown key; jobs are the rows of a matrix; {_meant_rows(jobs['matrix'])}")
     cases = data.get("cases")
     if not isinstance(cases, list) or len(data) == len(rest):
         return rest, [*range(len(cases))] if isinstance(cases, list) else []
@@ -81,7 +84,13 @@ def _meant_rows(matrix: Any) -> str:
     if not axes or not all(isinstance(values, list) for values in axes) or math.prod(map(len, axes)) > _MOST_ROWS:
         return "such as matrix: [{cell: {tone: warm}, variables: {tone: warm}}]"
     cells = [dict(zip(matrix, values, strict=True)) for values in product(*axes)]
-    return f"write {on_a_line({'matrix': [{'cell': cell, 'variables': cell} for cell in cells]})[1:-1]}"
+    rows = [
+        {"cell": cell, **{key: cell[key] for key in own}, **({"variables": rest} if rest else {})}
+        for cell in cells
+        for own in [cell.keys() & {"judge", "rubric"}]
+        for rest in [{key: value for key, value in cell.items() if key not in own}]
+    ]
+    return f"write {on_a_line({'matrix': rows})[1:-1]}"
 
 
 def _check(key: str, data: Any, refused: Sequence[str] = ()) -> Data:

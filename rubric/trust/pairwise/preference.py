@@ -325,7 +325,12 @@ def rank(
     judge: JudgeLike | None = None,
     *,
     input: str = "",
-    **options: Any,
+    both_orders: bool = True,
+    concurrency: int = CONCURRENCY,
+    store: StoreLike | None = None,
+    budget: Budget | None = None,
+    limits: Limiter | None = None,
+    keep: bool = False,
 ) -> Preferences:
     """
     Rank the answers to one prompt: each is compared with each other, and the share of cycles says if an order fits.
@@ -338,7 +343,12 @@ def rank(
         rubric: As for `prefer`.
         judge: As for `prefer`.
         input: The task of all, for candidates given as texts.
-        options: What `prefer_many` takes besides: `both_orders`, `store`, `budget`, `limits`, `concurrency`, `keep`.
+        both_orders: As for `prefer`.
+        concurrency: As for `prefer_many`.
+        store: As for `grade`.
+        budget: As for `grade`.
+        limits: As for `grade`.
+        keep: As for `grade`.
 
     Raises:
         DefinitionError: There are fewer than two, they are of two groups or tasks, or two have one key.
@@ -355,7 +365,8 @@ def rank(
         raise DefinitionError("candidates", "are of several groups; rank the candidates of each group by themselves")
     pairs = combinations(named.items(), 2)
     rows = [{"a": a, "b": b, "model_a": one, "model_b": other} for (one, a), (other, b) in pairs]
-    return prefer_many(rows, rubric, judge, **options)
+    run: dict[str, Any] = {"concurrency": concurrency, "store": store, "budget": budget, "limits": limits}
+    return prefer_many(rows, rubric, judge, both_orders=both_orders, keep=keep, **run)
 
 
 @frozen
