@@ -399,7 +399,8 @@ def _check_text(command: click.Command, place: str, file: str, files: Sequence[s
         message = f"{files[0]} is a suite, whose cases have their candidates, or rows of answers: --outputs rows.jsonl"
         change: Change = {"ARGUMENTS": files[:1], "without": files[1:]}
         if all(case.output is None and case.run is None and not case.providers for case in load_suite(files[0])):
-            change = {**change, "outputs": ("--outputs", "rows.jsonl"), **SUCH_AS}
+            beside = ("question", "reference", "context")  # of one candidate; a row has them
+            change = {**change, "outputs": ("--outputs", "rows.jsonl"), "WITHOUT": beside, **SUCH_AS}
         raise WrongLineError(message, change)
     if place == "rubric" and not any(Path(file).suffix in find_format(name).suffixes for name in format_names()):
         change = {"ARGUMENTS": [rubric, *[file] * (command.name == "grade")], **SUCH_AS}

@@ -33,7 +33,7 @@ from rubric.engine.sources import holds_many
 from rubric.formats.agentv.targets import lacking_variables
 from rubric.formats.projects import is_rubric
 from rubric.programs import allowing
-from rubric.runs import is_run
+from rubric.runs import is_run, refuse_log
 from rubric.suites import Providers, baseline
 from rubric.suites.missing_judges import Otherwise
 from rubric.suites.outputs import answer_cases
@@ -175,6 +175,7 @@ class Inputs:
         if len(piped) > 1:
             raise click.UsageError("standard input (-) is given for two things, and can be read once; name a file")
         text = "(the candidate)" if output is None else options.read_stream(output)
+        refuse_log("", text, str(file))
         if file and Path(file).suffix in (".yaml", ".yml") and re.search(r"(?m)^(suite|cases|criteria):", text):
             alone = {} if is_rubric(file) else {"ARGUMENTS": [file]}
             raise WrongLineError(f"{file} is a rubric or a suite; {as_text}; a suite is graded alone", alone)

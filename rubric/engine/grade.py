@@ -21,7 +21,7 @@ from rubric.models.api_keys import default_judge
 from rubric.models.pricing import price
 from rubric.models.windows import window_of
 from rubric.results.result import Grade, Ungraded
-from rubric.values.candidates import Candidate, of_text
+from rubric.values.candidates import Candidate, is_log, of_text
 from rubric.values.judges import AnyJudge, Cascade, Function, Judge, Jury, Model, Panel, as_judge
 from rubric.values.requests import PROGRAMS, Ask, Limiter, Transport
 from rubric.values.rubrics import Rubric, rubric_of
@@ -244,9 +244,13 @@ def one_candidate(value: object, /, field: str = "candidate", **beside: str) -> 
         return evolve(one_candidate(value, field), **given)
     if isinstance(value, Candidate):
         return value
-    if isinstance(value, str):
+    if isinstance(value, str) and not is_log(value):
         return of_text(field, value)
     from rubric.engine import columns, sources  # noqa: PLC0415 - a text needs no reader of rows
+    from rubric.runs.log_texts import refuse_log  # noqa: PLC0415 - as above
+
+    if isinstance(value, str):
+        refuse_log(field, value)
 
     if isinstance(value, Path) and not sources.holds_many(value):
         try:

@@ -32,6 +32,7 @@ from rubric.internals.fields import is_missing, refuse
 from rubric.internals.row_files import LIBRARIES, NO_TEXT, READERS, Broken, count_rows, first_row, rows_in, slices
 from rubric.results.result import Grade, Ungraded
 from rubric.runs.formats import candidate_of_run, candidates_in, candidates_of_file, format_of, inspect_samples
+from rubric.runs.log_texts import refuse_log
 from rubric.runs.logs import entries_of
 from rubric.values.candidates import Candidate, of_text
 from rubric.values.chats import fields_with_chats, is_chat
@@ -194,6 +195,7 @@ def cure_of(value: object, place: str = "candidates") -> str:
 def as_candidate(item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
     """Return *item* as a candidate; *columns* are those of a row. The field of an error is within the item."""
     if isinstance(item, str):
+        refuse_log("", item)
         return of_text("", item)
     if isinstance(item, Candidate):
         return item
@@ -445,11 +447,13 @@ def text_of(path: Path) -> str:
     if not path.is_file():  # nor a pipe, which would never end
         raise DefinitionError("", f"there is no file {str(path)!r}")
     try:
-        return path.read_text(encoding="utf-8-sig")
+        text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise DefinitionError("", f"{path.name}: {NO_TEXT}") from None
     except OSError as problem:
         raise DefinitionError("", f"{path.name} cannot be read: {problem.strerror or problem}") from None
+    refuse_log("", text, str(path))
+    return text
 
 
 def _rows(path: Path) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -334,6 +335,15 @@ class Candidate(Shown):
         if isinstance(value, str):
             return cls(value)
         raise DefinitionError("candidate", f"expected a text or a Candidate, got {type(value).__name__}")
+
+
+_SAID = re.compile(r'"role"\s*:\s*"(?:user|assistant|system|tool|model|developer|human|ai)"')
+_HELD = re.compile(r'"(?:content|parts|tool_calls)"\s*:')
+
+
+def is_log(text: str) -> bool:
+    """True if *text* begins as JSON does and has messages by their roles: it is the log of a run, and no answer."""
+    return text[:_START].lstrip()[:1] in ("[", "{") and bool(_SAID.search(text) and _HELD.search(text))
 
 
 def of_text(field: str, text: str) -> Candidate:

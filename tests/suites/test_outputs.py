@@ -102,7 +102,7 @@ def test_a_text_and_its_reference_beside_a_suite_are_told_where_they_belong(tmp_
     text.write_text("It is 4.")
     done = run("grade", str(suite), str(text), "--reference", str(text), "-j", "offline")
     assert "rows of answers: --outputs rows.jsonl" in done.stderr
-    assert "--reference is for one candidate; a row of --outputs rows.jsonl has it, too" in done.stderr
+    assert f"without --reference {text} {text}, write a line such as rubric grade {suite} -j offline" in done.stderr
 
 
 # -- what a metric of deepeval names ------------------------------------------------------------------------
