@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, cast
 
 import click
-from attrs import evolve, fields, frozen
+from attrs import evolve, field, fields, frozen
 
 from rubric import Candidate, DefinitionError, Grade, Grades, Limits, Rubric, Store, Ungraded, load
 from rubric import grade_many as grade_candidates
@@ -47,6 +47,45 @@ def _as_shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard 
 
 
 _PAGES = (".html", ".htm")
+
+
+@frozen
+class _Noted:
+    """
+    What a run has made of its results so far.
+
+    Args:
+        called: The file, as messages name it.
+        keeper: Takes the rows of a kept run.
+        keeps: Whether a report, or groups, need each result.
+        kept: They are.
+        counts: Of all.
+        short: Why the first that do not pass do not.
+        rows: Makes the reasons.
+    """
+
+    called: str
+    keeper: Keeper
+    keeps: bool
+    kept: list[Grade | Ungraded] = field(factory=list)
+    counts: Counts = field(factory=Counts)
+    short: list[str] = field(factory=list)
+    rows: RowBuilder = field(factory=RowBuilder)
+
+    def add(self, result: Grade | Ungraded, file: IO[bytes] | None) -> None:
+        """Write *result* to the *file*, count it, and say so if calls gave no grade so far."""
+        if file is not None:
+            file.write(line_of(result))
+        self.counts.add(result)
+        if not result.passed and len(self.short) < _NAMED:
+            why = shorten(self.rows.of(result).reason, 200)
+            self.short.append(f"  {shorten(result.key or f'#{result.index}', 80)}: {why}")
+        if len(self.counts) == FIRST and (now := self.counts.summary()).ungraded == FIRST and now.usage.calls:
+            print_line(f"{self.called}: {NO_GRADE}: {next(iter(now.reasons))}", problem=True)
+        if self.keeper.folder is not None:
+            self.keeper.add(self.rows.of(result))
+        if self.keeps:
+            self.kept.append(result)
 
 
 @frozen
@@ -110,10 +149,9 @@ class Inputs:
         if not self.quiet:
             head = "" if self.rerun is None else f"asked again: {counted(len(given), 'candidate')} of "
             print_line(head + self._head(rubric, judge, columns), problem=True)
-        counts, began = Counts(), time.monotonic()
-        kept, short = list[Grade | Ungraded](), list[str]()
-        files, builder = [name, *self.candidates], RowBuilder()
+        began, files = time.monotonic(), [name, *self.candidates]
         keeper = Keeper.of(rubric.name or "grades", files, keep=self.keep, store=self.store)
+        noted = _Noted(self.called, keeper, keeps=self.report is not None or self.by is not None)
         try:
             with (
                 nullcontext() if self.store is None else Store(self.store, in_doubt=self.in_doubt) as store,
@@ -130,35 +168,26 @@ class Inputs:
                 ) as stream,
                 nullcontext() if self.out is None else _open_results(self.out) as file,
             ):
-                for result in merge_sorted(done, stream, key=lambda result: result.index or 0):
-                    if file is not None:
-                        file.write(line_of(result))
-                    self._note(result, counts, short, builder)
-                    if keeper.folder is not None:
-                        keeper.add(builder.of(result))
-                    if self.report is not None or self.by is not None:
-                        kept.append(result)
+                try:
+                    for result in merge_sorted(done, stream, key=lambda result: result.index or 0):
+                        noted.add(result, file)
+                except KeyboardInterrupt:
+                    for result in stream.rest():  # whole, and behind one that is not
+                        noted.add(result, file)
+                    raise
                 if file is not None:  # only a run that comes here has written all results
                     file.write(stream.end_mark.encode())
         except KeyboardInterrupt:
-            self._tell_stopped(counts)
+            self._tell_stopped(noted.counts)
             keeper.end()
             raise SystemExit(INTERRUPTED) from None
         keeper.end()
         if self.report is not None:
-            self._write_report(self.report, rubric.name or self.called, kept, time.monotonic() - began)
-        summary = counts.summary()
+            self._write_report(self.report, rubric.name or self.called, noted.kept, time.monotonic() - began)
+        summary, short = noted.counts.summary(), noted.short
         others = [f"  and {more:,} more"] if (more := summary.results - summary.passed - len(short)) else []
         head = "not passed:" if keeper.folder is None else "not passed; `rubric view` shows all:"
-        return summary, "\n".join([head, *short, *others]) if short else "", Grades(kept)
-
-    def _note(self, result: Grade | Ungraded, counts: Counts, short: list[str], rows: RowBuilder) -> None:
-        """Count *result*; note why it does not pass if few do not, and say so if calls gave no grade so far."""
-        counts.add(result)
-        if not result.passed and len(short) < _NAMED:
-            short.append(f"  {shorten(result.key or f'#{result.index}', 80)}: {shorten(rows.of(result).reason, 200)}")
-        if len(counts) == FIRST and (now := counts.summary()).ungraded == FIRST and now.usage.calls:
-            print_line(f"{self.called}: {NO_GRADE}: {next(iter(now.reasons))}", problem=True)
+        return summary, "\n".join([head, *short, *others]) if short else "", Grades(noted.kept)
 
     def _tell_stopped(self, counts: Counts) -> None:
         """Print what was graded before Ctrl-C, and what the next run does."""

@@ -310,8 +310,8 @@ class Grading(_Stream):
         try:
             with Progress.reporting(self._progress, self._job.source.total) as tell:
                 while due := background_loop.run(pool.take()):
-                    for result in due:
-                        tell(result)
+                    while due:
+                        tell(result := due.pop(0))
                         self._read += 1
                         yield result
         finally:
@@ -321,10 +321,18 @@ class Grading(_Stream):
         """
         Read the stream to its end and return the results, in the order of the candidates.
 
-        If it does not get there (an interrupt, an error), `collected` has the results until then.
+        If it does not get there (an interrupt, an error), `collected` has the results that were whole by then.
         """
-        self._collected.extend(self)
+        try:
+            self._collected.extend(self)
+        finally:
+            self._collected += self.rest()
         return self.collected
+
+    def rest(self) -> list[Result]:
+        """Stop, and return the results that are whole and were not read, such as those behind a slow one."""
+        self.close()
+        return self._pool.rest() if self._pool is not None else []
 
     def close(self) -> None:
         """Stop: requests in flight are cancelled, and waited for."""
@@ -359,8 +367,8 @@ class AsyncGrading(_Stream):
                 await asyncio.to_thread(budget.check, self._job.judge)
             with Progress.reporting(self._progress, self._job.source.total) as tell:
                 while due := await pool.take():
-                    for result in due:
-                        tell(result)
+                    while due:
+                        tell(result := due.pop(0))
                         self._read += 1
                         yield result
         finally:
@@ -368,9 +376,12 @@ class AsyncGrading(_Stream):
 
     async def collect(self) -> Grades:
         """Read the stream to its end like `Grading.collect`."""
-        async with self:
-            async for result in self:
-                self._collected.append(result)
+        try:
+            async with self:
+                async for result in self:
+                    self._collected.append(result)
+        finally:
+            self._collected += self._pool.rest() if self._pool is not None else []
         return self.collected
 
     async def aclose(self) -> None:

@@ -185,6 +185,7 @@ class WorkerPool(Generic[R]):
     _handed: int = 0
     _held: int = 0  # items that were read from the source, and whose results have not been read
     _lent: int = 0  # results that `take` returned last
+    _unread: list[R] = field(factory=list)  # those of them that nobody has taken out of its list
     _parked: int = 0  # items that wait for a retry
     _ended: bool = False
     _closed: bool = False
@@ -208,8 +209,15 @@ class WorkerPool(Generic[R]):
                 return []
             self._has_news.clear()
             await self._has_news.wait()
-        self._lent = len(due)
+        self._lent, self._unread = len(due), due
         return due
+
+    def rest(self) -> list[R]:
+        """Return the results that nobody has read once the pool is closed; some stand behind one that was not made."""
+        found = [*self._unread, *(self._results[place] for place in sorted(self._results))]
+        self._unread.clear()
+        self._results.clear()
+        return found
 
     async def aclose(self) -> None:
         """Stop: cancel the workers, wait until they have ended, and let go of the source."""

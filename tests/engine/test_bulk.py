@@ -311,6 +311,44 @@ def test_a_run_that_is_stopped_counts_all_that_it_sent(
     assert told in str(summary)
 
 
+@define(eq=False)
+class HangingAtOne:
+    """A model that never answers of the fourth candidate, and tells when it has answered of nine others."""
+
+    answered: int = 0
+    nine: threading.Event = field(factory=threading.Event)
+
+    async def answer(self, ask: Ask) -> Reply:
+        if ask.candidate == "text 3":
+            await asyncio.Event().wait()
+        self.answered += 1
+        if self.answered == 9:
+            asyncio.get_running_loop().call_later(0.05, self.nine.set)  # until the last result is whole
+        return Reply(reply_to(ask, True))
+
+
+def test_results_behind_a_slow_one_are_not_lost_when_a_run_is_stopped() -> None:
+    """In `collected` after an interrupt, and from `rest` of a stream that one reads."""
+    model = HangingAtOne()
+
+    def stop(progress: Any) -> None:
+        if progress.done == 3:
+            assert model.nine.wait(20)
+            raise KeyboardInterrupt
+
+    stream = grade_many(texts(10), POLITE, Judge(model), concurrency=10, progress=stop)
+    with pytest.raises(KeyboardInterrupt):
+        stream.collect()
+    assert {0, 1, 4, 5, 6, 7, 8, 9} <= {result.index for result in stream.collected}
+    model = HangingAtOne()
+    read = grade_many(texts(10), POLITE, Judge(model), concurrency=10)
+    results = iter(read)  # leaving a loop over it would end it
+    first = [next(results).index, next(results).index]
+    assert model.nine.wait(20)
+    assert [*first, *(result.index for result in read.rest())] == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+    assert read.rest() == []
+
+
 def test_a_run_that_ends_has_the_usage_of_its_results() -> None:
     """Nothing is said of candidates that did not end."""
     grades = grade_many(texts(5), FOUR, instant()).collect()
