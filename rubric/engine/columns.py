@@ -197,7 +197,9 @@ class Columns:
     def check_output(self, names: Collection[str], rows: Iterable[object]) -> None:
         """Refuse the columns *names* if none holds what is graded; those with texts in *rows* may be meant."""
         if {self.named.get(name, name) for name in ("output", "messages", "run")}.isdisjoint(names):
-            meant = (self._texts(rows) or [*names])[:3]
+            seen = [*rows]
+            lists = [n for n in names if any(isinstance(row, Mapping) and isinstance(row.get(n), list) for row in seen)]
+            meant = (self._texts(seen) or lists or [*names])[:3]  # of a list, the error says how it becomes a text
             ways = tuple(Wording(columns={**self.named, "output": name}) for name in meant)
             said = Wording("no column holds the text that is graded; name it: ", ways)
             raise DefinitionError("columns", Wording(said, f" (there are: {', '.join(names)})"))

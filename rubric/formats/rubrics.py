@@ -103,7 +103,7 @@ def of_data(data: Mapping[str, Any], /) -> Rubric:
     if not isinstance(data, Mapping):
         raise refuse("data", data, "a mapping such as {'rubric': '...', 'criteria': [...]}; a text is for loads()")
     try:
-        text = json.dumps(thaw(data), allow_nan=False)
+        text = json.dumps(thaw(data))  # of NaN, as an empty cell of a frame is, the reader says where it stands
     except (TypeError, ValueError) as problem:
         raise DefinitionError("data", f"a file cannot hold this: {problem}") from None
     try:

@@ -98,8 +98,17 @@ def read(ask: Ask, reply: Reply | Failure) -> tuple[Finding, ...]:
         return _read_many(ask, said, text) if ask.many else (_read_one(ask, said, text),)
     except Ambiguous as why:
         # A function that returns "yes" was meant to decide; one that a model stands behind returns longer texts.
-        cure = f"; {DECIDES}" if ask.judge.is_function and len(text) < _SHORTEST_JSON else ""
+        cure = f"; {_way_to_decide(ask)}" if ask.judge.is_function and len(text) < _SHORTEST_JSON else ""
         return _unjudged_all(ask, _failure(ask, "unreadable", f"{why}{cure}"), text)
+
+
+def _way_to_decide(ask: Ask) -> str:
+    """Return how a function answers *ask*: for itself, or in JSON where an answer is more than yes or no."""
+    answer = ask.criteria[0].answer
+    if isinstance(answer, YesNo):
+        return DECIDES
+    shape = shape_of(answer)
+    return f"a function answers this in JSON, such as {as_json({shape.key: shape.each[-1]})}"
 
 
 def holds(ask: Ask, reply: Reply) -> bool:

@@ -85,9 +85,11 @@ class Entry(NoTruth):
 
     @property
     def result(self) -> str:
-        """The contribution, or a word for why it is missing; for a penalty, what it takes off."""
+        """The contribution, of a guard also whether it was found, of a penalty its points; else why it is missing."""
         if self.points_off is not None:
             return penalty_words(self.points_off, self.contribution)
+        if "guard" in self.answer.split(", ") and self.contribution in (0, 1):
+            return f"{self.contribution:.2f} ({'not ' * (self.contribution == 1)}found)"
         return self.status.replace("_", " ") if self.contribution is None else f"{self.contribution:.2f}"
 
     @property

@@ -123,6 +123,8 @@ def _line(result: Grade, criterion: Criterion, finding: Finding) -> str:
     mark = "–" if contribution is None else "~" if partly and not gated else _MARKS[met]
     points = points_off(criterion, contribution)
     share = f" ({penalty_words(points, contribution)})" if points else f" ({contribution:.2f})" if partly else ""
+    if criterion.is_unwanted and not share and contribution is not None:  # a mark alone would say that it holds
+        share = f" ({'not ' * (contribution == 1)}found)"
     lack = lack_of(result.rubric, criterion, finding)
     gate = "".join(f", {words}" for words in ("gate failed" if gated else "", lack) if words)
     said = _split(finding) or _why(finding, criterion) or _verdict_words(finding, contribution, criterion)

@@ -28,15 +28,16 @@ Kind = Literal["verdict", "number", "option"]
 _Result = Grade | Ungraded | Record
 
 _OUTCOME: dict[str, bool] = {
-    **dict.fromkeys(("pass", "passed", "met", "satisfied", "good", "accepted"), True),
+    **dict.fromkeys(("pass", "passed", "met", "satisfied", "good", "accepted", "ok"), True),
     **dict.fromkeys(("fail", "failed", "unmet", "not met", "unsatisfied", "bad", "rejected", "borderline"), False),
+    **dict.fromkeys(("nok", "not ok"), False),
 }
 _SAID: dict[str, bool] = {
     **_OUTCOME,
     **dict.fromkeys(("yes", "true", "y", "1", "1.0"), True),
     **dict.fromkeys(("no", "false", "n", "0", "0.0"), False),
 }
-VERDICTS = "pass or fail, yes or no, true or false, 1 or 0, good or bad, met or unmet, accepted or rejected"
+VERDICTS = "pass or fail, yes or no, true or false, 1 or 0, good or bad, ok or nok, met or unmet, accepted or rejected"
 _HALF = 0.5
 
 
@@ -88,12 +89,12 @@ class Scale:
             low, high = (-math.inf if self.low is None else self.low), (math.inf if self.high is None else self.high)
             found = number if number is not None and low <= number <= high else None
         if found is None:
-            is_percent = self.kind == "number" and self.high == 1 and number is not None and 1 < number <= 100
-            cure = f"; {number:g} of 100 is {(number or 0) / 100:g}" if is_percent else ""
+            cure = _share_of(number) if self.kind == "number" and self.high == 1 and number is not None else ""
             shown, other = shorten(repr(value)), ""
             if number is None and (self.is_whole or self.kind == "verdict"):
                 other = f"{', or in all labels of the whole a verdict' * self.is_whole} ({VERDICTS})"
-                cure = f"; call it pass or fail, in Python Labels.from_pandas(frame.replace({{{shown}: 'pass'}}))"
+                ways = [f"Labels.from_pandas(frame.replace({{{shown}: {verdict!r}}}))" for verdict in ("pass", "fail")]
+                cure = f"; if it is a pass, write {ways[0]}, and if it is a fail, {ways[1]}"
             raise DefinitionError(place, f"expected {self}{other}, got {shown}{cure}")
         return found
 
@@ -106,6 +107,18 @@ class Scale:
         if self.kind == "number":
             return "a number" if self.low is None or self.high is None else f"a number in {self.low:g}..{self.high:g}"
         return "yes or no" if self.kind == "verdict" else f"one of {', '.join(self.options)}"
+
+
+def _share_of(number: float) -> str:
+    """Return the end of the message on a *number* that is no share: of a scale from 1, or of 100."""
+    if not 1 < number <= 100:
+        return ""
+    if number > 10:
+        line = "Labels.from_pandas(frame.assign(value=frame['value'] / 100))"
+        return f"; {number:g} of 100 is {number / 100:g}; write {line}"
+    top = 5 if number <= 5 else 10
+    line = f"Labels.from_pandas(frame.assign(value=(frame['value'] - 1) / {top - 1}))"
+    return f"; {number:g} on a scale from 1 to {top} is {(number - 1) / (top - 1):.3g}; write {line}"
 
 
 def _number(value: Value) -> float | None:
@@ -492,7 +505,9 @@ def _column(given: Judged, criterion: str, values: Sequence[Value], place: str) 
     if len(single) == 1 and given.columns[single[0]][0].kind != "verdict":
         name, (scale, said) = single[0], given.columns[single[0]]
     own = {*map(str.casefold, scale.options)} & {"good", "bad", "accepted", "rejected"}  # else a verdict, as pass is
-    if not {str(v).strip().casefold() for v in values} <= own and all(VERDICT.verdict(v) is not None for v in values):
+    said_of = {v: VERDICT.verdict(v) for v in values if str(v).strip().casefold() not in own}
+    are_words = any(v is not None for v in said_of.values()) and all(_number(v) is None for v in values)
+    if said_of and (are_words or None not in said_of.values()):  # one word that is no verdict is told as such
         return "", *given.columns[""]
     return name, evolve(scale, is_whole=True), said
 

@@ -354,6 +354,14 @@ def test_rows_without_the_text_that_is_graded_are_refused_with_the_columns_that_
         assert len(grade_many(rows, POLITE, "offline", columns=ast.literal_eval(way)).collect().graded) == 2
 
 
+def test_a_list_is_what_is_graded_sooner_than_an_id(tmp_path: Path) -> None:
+    """Where no column has a text; the next error says how a list becomes one."""
+    (tmp_path / "rows.jsonl").write_text('{"id": "r0", "steps": ["Thank you.", "It arrives."]}\n')
+    with pytest.raises(DefinitionError) as caught:
+        grade_many(tmp_path / "rows.jsonl", POLITE, "offline")
+    assert "name it: columns={'output': 'steps'} (there are: id, steps)" in str(caught.value)
+
+
 def test_columns_of_texts_are_named_for_the_text_that_is_graded(tmp_path: Path) -> None:
     """Ids and topics are not; what is named for another field stays so."""
     file = tmp_path / "a.csv"

@@ -30,6 +30,8 @@ def refusal_of(document: str) -> str:
         ("{text: a, options: [{name: cold, value: 0}, {name: b, value: 1}]}", "{text: a, choices: {cold: 0, b: 1}}"),
         ("{text: a, choices: [{cold: 0}, {warm: 1}]}", "{text: a, choices: {cold: 0, warm: 1}}"),
         ("{text: a, type: boolean}", "{text: a}"),
+        ("{check: {call: lookup, before: refund}}", "{check: {run: {every: refund, needs: lookup}}}"),
+        ("{text: a, check: {tool: refund, after: lookup}}", "{text: a, check: {run: {every: refund, needs: lookup}}}"),
         ("{expects: Is warm}", "{text: Is warm}"),
         ("{scores: Is warm}", "{text: Is warm, answer: unit}"),
         ("{text: a, required: always}", "{text: a, required: true}"),

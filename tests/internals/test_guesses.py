@@ -556,6 +556,13 @@ SAYS = [
         "Suite('s', [Case('c', r, input='x')]).run('openai/gpt-5', judge='offline')",
         "write suite.run(judge='offline', target='openai/gpt-5')",
     ),
+    ("call('refund').preceded_by('x')", "such as call('refund').needs('verify')"),
+    ("call('refund').requires('x')", "such as call('refund').needs('verify', same='order')"),
+    ("grade('x', r.scores('a'), lambda m: '7').score", """such as {"score": 1}"""),
+    (
+        "Rubric.from_dict({'criteria': [{'text': 'a', 'weight': float('nan')}]})",
+        "criteria[0].weight: expected a finite",
+    ),
     ("r.passing_at(80)", "got 80; 80% is 0.8"),
     ("r.passing_at(3)", "3 on a scale from 1 to 5 is 0.5, and 3 of 5 points are 0.6"),
     (

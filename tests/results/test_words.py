@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html import unescape
 from typing import Any
@@ -24,10 +25,12 @@ from rubric import (
     evaluate,
     grade,
     grade_many,
+    judge_function,
 )  # fmt: skip
 from rubric.embed import RowBuilder
 from rubric.testing.scripted_model import Says, ScriptedModel
 from rubric.values import RunMetrics, Within
+from tests.rows import each_row
 
 
 def judge(**said: Any) -> Judge:
@@ -198,3 +201,24 @@ def test_a_judge_of_a_panel_that_gave_no_vote_is_named_wherever_people_look() ->
     assert re.match("no vote of .*503 model is down", warning)
     assert f"2 × {warning}" in str(grade_many(["Thank you"] * 2, rubric, panel).collect())
     assert not grade("Thank you", rubric, Panel([yes, yes], aggregate="majority")).warnings
+
+
+@each_row(
+    ("said", "line", "result"),
+    [
+        (False, "✓ Promises a gift (not found): 1.00 (no)", "1.00 (not found)"),
+        (True, "✗ Promises a gift (found), gate failed: 0.00 (yes)", "0.00 (found)"),
+    ],
+)
+def test_a_guard_says_whether_it_was_found(said: bool, line: str, result: str) -> None:
+    """A mark beside its text alone would say the opposite, in `explain` and in the tables of reports."""
+    grade_ = grade("Hello", Rubric("r").forbids("Promises a gift"), lambda _: json.dumps({"verdict": said}))
+    assert grade_.explain() == line
+    assert RowBuilder().of(grade_).entries[0].result == result
+
+
+def test_a_penalty_that_takes_nothing_off_was_not_found() -> None:
+    """It has a mark like all that is well."""
+    rubric = Rubric("r").penalizes("Is rude", points=1).expects("Greets").by_points()
+    result = grade("Hello", rubric, judge_function(lambda _, criterion: criterion.id == "greets"))
+    assert result.explain().startswith("✓ Is rude (not found): ")

@@ -937,12 +937,14 @@ def test_a_file_of_labels_with_other_columns_is_told_the_option(tmp_path: Path) 
     ("labels", "message"),
     [
         (Labels({0: 80, 1: 20}), "expected a number in 0..1, got 80; 80 of 100 is 0.8"),
+        (Labels({0: 2, 1: 5}), r"2 on a scale from 1 to 5 is 0.25; write .*\(value=\(frame\['value'\] - 1\) / 4\)\)$"),
+        (Labels({0: "meh", 1: "fine"}), "or in all labels of the whole a verdict .*got 'meh'; if it is a pass, write"),
         (Labels({0: -1, 1: 0}), "expected a number in 0..1, got -1$"),
         (
             Labels({0: "good", 1: "so-so"}),
             (
-                r"or in all labels of the whole a verdict \(pass or fail, yes or no, .*, good or bad, .*\), got 'good'; "
-                r"call it pass or fail, in Python Labels.from_pandas\(frame.replace\(\{'good': 'pass'\}\)\)$"
+                r"expected yes or no \(pass or fail, yes or no, .*, good or bad, .*\), got 'so-so'; if it is a pass, "
+                r"write Labels.from_pandas\(frame.replace\(\{'so-so': 'pass'\}\)\), and if it is a fail, Labels"
             ),
         ),
     ],

@@ -256,6 +256,8 @@ def _in_check(value: Any, checks: Collection[str]) -> dict[str, Any]:
     value = value[0] if isinstance(value, list) and len(value) == 1 else value
     if isinstance(value, str):
         return {} if value == "is_json" else _check(value, None, checks)
+    if isinstance(value, dict) and (rule := _order_in(value)):
+        return {"check": {"run": rule}}
     if isinstance(value, dict) and value.keys() == {"type", "value"}:
         return _check(str(value["type"]), value["value"], checks)
     if isinstance(value, dict) and len(value) == 2 and (case := _case_in(value)) is not None:  # noqa: PLR2004 - it and a check
@@ -266,6 +268,16 @@ def _in_check(value: Any, checks: Collection[str]) -> dict[str, Any]:
         if isinstance(value, dict) and len(value) == 1
         else {}
     )
+
+
+def _order_in(value: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the rule that *value* names by a call and what it stands before or after; {} if it names none."""
+    one = next((value[key] for key in ("call", "calls", "tool", "first") if key in value), None)
+    word = next((key for key in ("before", "after", "then", "needs") if key in value), "")
+    if len(value) != 2 or not isinstance(one, str) or not isinstance(value.get(word), str):  # noqa: PLR2004 - both
+        return {}
+    first, last = (value[word], one) if word in ("after", "needs") else (one, value[word])
+    return {"every": first, "then": last} if word == "then" else {"every": last, "needs": first}
 
 
 def _check(name: str, value: Any, checks: Collection[str]) -> dict[str, Any]:
