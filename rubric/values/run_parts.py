@@ -119,10 +119,13 @@ def answer_of(run: Run) -> tuple[int | None, str]:
     if at is None or is_open or any(map(is_done, dropwhile(is_done, after))):
         cure = 'Candidate("", run=run), or a row {"output": "", "messages": [...]}, is graded without one'
         return None, f"the run ends without an answer of the assistant, with {end}; {cure}"
-    if all(_is_of(each, "refusal") for each in after):
-        return at, ""
     cure = 'Candidate("the text", run=run), or a row {"output": "the text", "messages": [...]}, has another text graded'
-    return at, f"the run ends with {end}; the last text of the assistant is graded, step {run.first + at}; {cure}"
+    if not all(_is_of(each, "refusal") for each in after):
+        return at, f"the run ends with {end}; the last text of the assistant is graded, step {run.first + at}; {cure}"
+    before = next((each for n, each in reversed(kept) if n < at), None)
+    is_second = before is not None and _is_of(before, "assistant") and bool(before.content.strip())
+    said = f"the assistant ends with two messages in a row, and the last is graded, step {run.first + at}; {cure}"
+    return at, said if is_second else ""
 
 
 def place_in_run(

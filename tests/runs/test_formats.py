@@ -506,6 +506,19 @@ def test_words_before_a_call_are_no_answer_at_any_door(tmp_path: Path, last: dic
     assert as_candidate({"output": "", "messages": chat}).output == ""  # the cure
 
 
+def test_two_last_messages_of_the_assistant_are_one_answer_and_a_warning(tmp_path: Path) -> None:
+    """Whoever wrote one answer in two messages is told which one is graded."""
+    says = [{"role": "assistant", "content": text} for text in ("Thank you.", "It arrives on Friday.")]
+    (tmp_path / "run.json").write_text(json.dumps(chat := [{"role": "user", "content": "Where is A1?"}, *says]))
+    for given in (tmp_path / "run.json", {"messages": chat}):
+        made = as_candidate(given)
+        assert made.output == "It arrives on Friday."
+        assert made.remarks[0].startswith(
+            "the assistant ends with two messages in a row, and the last is graded, step 3"
+        )
+    assert as_candidate({"messages": chat[:2]}).remarks == ()
+
+
 def test_a_run_is_graded_as_a_candidate() -> None:
     """A run in the place of a candidate is refused with the line that grades it."""
     run = runs.read([{"role": "user", "content": "Where?"}, {"role": "assistant", "content": "It has shipped."}])
