@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ TEXTS, _ROWS = (".txt", ".md"), (".jsonl", ".ndjson", ".csv")
 _WRITTEN = {"init", "generate", "schema"}  # commands whose arguments may name what is not there
 _MODEL = re.compile(
     r"(?!.*\.[a-z]+$)(offline|(gpt|claude|gemini|mistral|llama|o\d)[\w.-]*"  # no suffix of a file
+    r"|[\w./-]+\.py:\w+"  # a function, which a judge at a terminal is not
     r"|(openai|anthropic|gemini|azure|bedrock|vertex_ai|mistral|groq|ollama|openrouter|xai|deepseek)[/:][\w.:/-]+)"
 )
 _EXAMPLES = {
@@ -232,7 +234,7 @@ def find_near(command: click.Command, files: Sequence[str]) -> dict[str, list[st
         if kind_of(file.partition("@")[0]):  # which is told elsewhere
             continue
         whole, _, part = file.partition(":")
-        if part and kind_of(whole) == "*":
+        if part and path.suffix[:3] != ".py" and kind_of(whole) == "*":
             is_suite = Path(whole).suffix in _TREES
             found[file] = [whole, *(["--filter", part.lstrip(":")] if is_suite else ["--column", f"output={part}"])]
             continue
@@ -287,10 +289,11 @@ def mend_surplus(command: click.Command, files: Sequence[str]) -> tuple[str, Cha
 
 
 def move_judge(command: click.Command, files: Sequence[str]) -> Change:
-    """Return the change that names the last of *files* as the judge, where it is a model and no file; or {}."""
-    is_model = files and not Path(files[-1]).exists() and _MODEL.fullmatch(files[-1])
-    has_judge = any(each.name == "judge" for each in command.params)
-    return {"ARGUMENTS": files[:-1], "judge": ("-j", files[-1])} if is_model and has_judge and files[1:] else {}
+    """Return the change that names the last of *files* as judges, where they are models and no files; or {}."""
+    models = [*takewhile(lambda file: not Path(file).exists() and _MODEL.fullmatch(file), reversed(files[1:]))][::-1]
+    if not models or not any(each.name == "judge" for each in command.params):
+        return {}
+    return {"ARGUMENTS": files[: -len(models)], "+judge": [word for model in models for word in ("-j", model)]}
 
 
 MISSING = "there is no such file"

@@ -84,8 +84,10 @@ def _check(context: click.Context) -> None:
 @click.option("--pairs", type=PATH, metavar="FILE", help="Keep what tells chosen from rejected answers (JSONL or CSV).")
 @click.option("--name", default="", metavar="TEXT", help="Name the rubric.")
 @click.option("--out", type=PATH, metavar="FILE", help="Write here, not to standard output or into the suite's file.")
-@click.option("--judge", "-j", metavar="MODEL", help="Have this model write, and grade the pairs.")
-@click.option("--writer", metavar="MODEL", help="Have another model write.")
+@click.option(
+    "--judge", "-j", callback=options.as_model, metavar="MODEL", help="Have this model write, and grade the pairs."
+)
+@click.option("--writer", callback=options.as_model, metavar="MODEL", help="Have another model write.")
 @click.option(
     "--format",
     "form",

@@ -266,12 +266,15 @@ class Inputs:
         return f"{self.called}: the first {seen} take {describe_plan(planned)}"
 
 
+_TABLES = (".csv", ".tsv", ".xlsx", ".parquet", ".xls")
+
+
 def _check_out(_: click.Context, __: click.Parameter, out: Path | None) -> Path | None:
     """Refuse a file that is no place for results, which are lines of JSON."""
-    if out is None or (kind := out.suffix.lower()) not in (*_PAGES, ".xml", ".csv", ".md"):
+    if out is None or (kind := out.suffix.lower()) not in (*_PAGES, ".xml", ".md", *_TABLES):
         return out
     said = f"--out {out}: results are lines of JSON"
-    if kind != ".csv":
+    if kind not in _TABLES:
         raise WrongLineError(f"{said}, and a report is another option", {"out": (), "report": ("--report", str(out))})
     said += ", and a table is made in Python: grades.to_csv(path)"
     raise WrongLineError(said, {"out": ("--out", str(out.with_suffix(".jsonl")))})

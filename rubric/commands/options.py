@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -265,6 +266,10 @@ def _as_judge(ctx: click.Context, _: click.Parameter, models: Sequence[str]) -> 
 
 def model_called(name: str) -> str:
     """Return LiteLLM's name of a model, also where *name* is promptfoo's, such as `openai:gpt-5-mini`."""
+    if re.search(r"\.py(:\w+)?$", name):
+        raise click.UsageError(
+            f"{name}: a function is given in Python alone; here it is a model, such as openai/gpt-5.6"
+        )
     if ":" not in name or "/" in name:
         return name
     from rubric.formats.model_names import VENDORS, litellm_name  # noqa: PLC0415 - few names have a colon
@@ -314,6 +319,12 @@ OUTPUTS = click.option(
     help="Grade the replies in FILE, by the ids, variables or order of cases.",
 )
 
+
+def as_model(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
+    """Return LiteLLM's name of the model that an option names; None if it is not given."""
+    return model_called(name) if name else name
+
+
 GRADING = options(
     JUDGE,
     THRESHOLD,
@@ -327,7 +338,7 @@ GRADING = options(
     click.option("--context", type=TEXT, metavar="FILE", help="Read material on which the candidate should rest."),
     click.option(
         "--target",
-        callback=lambda ctx, option, name: name and model_called(name),  # noqa: ARG005 - as click calls it
+        callback=as_model,
         metavar="MODEL",
         help="Answer cases without a response with this model; 'providers', those that the file names, as by default; "
         "'none' asks nothing.",

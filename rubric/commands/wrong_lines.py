@@ -156,8 +156,8 @@ def _is_unknown(unit: Unit) -> bool:
 
 def _joined(*said: str) -> str:
     """Return sentences as one, each once."""
-    text = "; ".join(dict.fromkeys(filter(None, said))).replace("?; write ", "? Write ")
-    return text.replace("?; without ", "? Without ").replace("?; ", "? ")
+    text = "; ".join(dict.fromkeys(filter(None, said))).replace("'?; write ", "'? Write ")
+    return text.replace("'?; without ", "'? Without ").replace("'?; ", "'? ")
 
 
 @frozen
@@ -257,7 +257,7 @@ def _changed(units: Sequence[Unit], change: Change) -> list[Unit]:
     left = {*change.get("WITHOUT", ())}
     moved = [] if "ARGUMENTS" not in change else [name for name, _ in units if name[:5] == "FILE "]
     units = [("without" if name in left else name, words) for name, words in units if name not in moved]
-    new = [(name, words) for name, words in change.items() if name != "WITHOUT"]
+    new = [(name.lstrip("+"), words) for name, words in change.items() if name != "WITHOUT"]  # "+" is one more
     kept = [unit for unit in units if unit[0] == "without" or unit[1] == change.get(unit[0], unit[1])]
     return [unit for unit in (*kept, *(unit for unit in new if unit not in kept)) if unit[1]]
 

@@ -234,6 +234,8 @@ def item_cure(value: object, name: str) -> str:
         return f"; write {variable_of(value)}.{name}"
     if name in getattr(value, "groups", ()):
         return f"; write {variable_of(value)}.groups[{name!r}]"
+    if name in getattr(value, "systems", ()):
+        return f"; write {{one.name: one for one in {variable_of(value)}.strengths}}[{name!r}]"
     return f"; {meant}" if (meant := _expression(type(value), name)) else ""
 
 

@@ -346,6 +346,19 @@ class _Call:
                 cure = f"{before}write {more}"
         return cure
 
+    def with_more(self, line: str, name: str, value: object) -> str:
+        """Return *line*, which calls another type, with one argument more if it takes that; else what is said of it."""
+        before, code = line.rpartition("write ")[::2]
+        kind = code.partition("(")[0]
+        other = getattr(import_module("rubric"), kind, None) if kind else None
+        taken = _parameters(other) if isinstance(other, type) else {}
+        word = name if name in taken else argument_for(kind, name, taken)
+        merged = merge(code, f"{word}={source_of(word, value)}", "", ()) if word else ""
+        if merged and sound(f"; write {merged}"):
+            return f"{before}write {merged}"
+        note = "" if name in self.names else self._note(name, forms_of(name))
+        return f"{line}; {name}: {note or f'{kind or self.called}() has no such option'}"
+
     def _note(self, name: str, forms: Sequence[str]) -> str:
         """Return what the table says of an argument with one of these *forms*; '' if it says nothing."""
         for note, words in cures_in("notes", self.owner, *self.sections, "every"):
@@ -377,7 +390,9 @@ class _Call:
         for each, head in anew.items():
             if head.startswith(f"{type(self.given[each]).__name__}("):
                 line = line.replace(head, f"attrs.evolve({each}, ")
-        for value in (self.named[typed], *conversions(field, self.named[typed])):
+        meant = [*conversions(field, self.named[typed])]
+        is_other = str(self.named[typed]).lower() in table()["quantities"].get(field, {})  # `verdict="failed"`
+        for value in meant if is_other else (self.named[typed], *meant):
             cure = self._as_typed(line.replace("{name}", name).replace("{value}", source_of(name, value)))
             is_own = field in self.names and f"{field}={{value}}" in line
             own = self._refusal(known | {field: value}) if is_own else None
@@ -576,4 +591,8 @@ def _refuse_shape(call: _Call) -> None:
                     continue
             field, _, message = said.partition(": ")
             named = {name: source_of(name, value, name) for name, value in call.named.items()}
-            raise CallError(field, call.checked(message.format(*sources, **named | parts)))
+            line = message.format(*sources, **named | parts)
+            for name, value in call.named.items():
+                if f"{{{name}}}" not in said and "{paired}" not in said:
+                    line = call.with_more(line, name, value)
+            raise CallError(field, call.checked(line))

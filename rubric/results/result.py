@@ -6,6 +6,7 @@ Both keep the findings that they rest on, so both can be recomputed under anothe
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, assert_never, cast
 
@@ -38,6 +39,27 @@ def _word(how: str, result: Result) -> str:
     from rubric.results import result_text  # noqa: PLC0415 - a result that nobody looks at needs no words
 
     return str(getattr(result_text, how)(result))
+
+
+class _Said(str):
+    """A verdict that warns where it is compared with a word that no verdict is: `grade.verdict == "failed"`."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, str) and other not in ("pass", "borderline", "fail", "ungraded"):
+            from rubric.internals.guesses import table  # noqa: PLC0415 - needed for wrong words alone
+
+            if meant := table()["quantities"]["verdict"].get(other.lower()):
+                warnings.warn(f"no verdict is {other!r}; write verdict == {meant!r}", stacklevel=2)
+        return str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
 
 
 def goes_on(rule: Cascade, first: Grade | Ungraded) -> bool:
@@ -301,7 +323,7 @@ class Grade(Result):
     def verdict(self) -> Verdict:
         """`pass`, `borderline` or `fail`."""
         assert self.outcome.verdict is not None  # noqa: S101 - as above
-        return self.outcome.verdict
+        return cast("Verdict", _Said(self.outcome.verdict))
 
     @property
     def vacuous(self) -> bool:
@@ -344,7 +366,7 @@ class Ungraded(Result):
     @property
     def verdict(self) -> Literal["ungraded"]:
         """`ungraded`."""
-        return "ungraded"
+        return cast("Literal['ungraded']", _Said("ungraded"))
 
     @property
     def passed(self) -> bool | None:

@@ -32,6 +32,10 @@ def refusal_of(document: str) -> str:
         ("{text: a, type: boolean}", "{text: a}"),
         ("{check: {call: lookup, before: refund}}", "{check: {run: {every: refund, needs: lookup}}}"),
         ("{text: a, check: {tool: refund, after: lookup}}", "{text: a, check: {run: {every: refund, needs: lookup}}}"),
+        (
+            "{text: a, rubric: [{score_range: [0, 3], outcome: b}]}",
+            "{text: a, levels: [{score_range: [0, 3], text: b}]}",
+        ),
         ("{expects: Is warm}", "{text: Is warm}"),
         ("{scores: Is warm}", "{text: Is warm, answer: unit}"),
         ("{text: a, required: always}", "{text: a, required: true}"),

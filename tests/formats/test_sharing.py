@@ -99,6 +99,9 @@ def test_the_matrix_of_a_ci_system_is_answered_with_its_rows() -> None:
     jobs = "strategy: {matrix: {judge: [offline, o/m], tone: [warm]}}"
     with pytest.raises(LoadError) as caught:
         loads_suite(f"suite: s\n{jobs}\ncases: [{{output: a, rubric: b}}]")
+    asked = "{cell: {prompts: Hi}, input: Hi}"  # what an axis of prompts is
+    with pytest.raises(LoadError, match=re.escape(asked)):
+        loads_suite("suite: s\nmatrix: {prompts: [Hi, Bye]}\ncases: [{output: a, rubric: b}]")
     row = "{cell: {judge: offline, tone: warm}, judge: offline, variables: {tone: warm}}"
     assert f"jobs are the rows of a matrix; write matrix: [{row}, " in str(caught.value)
 

@@ -253,6 +253,8 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
             "write rubrics: {tone: {threshold: 0.5, criteria: [b]}}",
         ),
         ("threshold: 0.5\ncases: [{output: a, rubric: b}]", "such as rubric: {threshold: 0.9, criteria: [Is polite]}"),
+        ("cases: [{input: 'To ${{ env.city }}', rubric: a b}]", "no variable of the case is called city; write what it stands"),
+        ("cases: [{input: 'To ${{ env.city }}', variables: {city: Rome}, rubric: a b}]", "write input: To Rome"),
         ("rubric: a b\nmodel: m\ncases: [{output: a}]", "such as rubric grade suite.yaml --target m"),
         ("rubric: a b\nbudget: 2\ncases: [{output: a}]", "such as rubric grade suite.yaml --max-cost 2"),
         ("rubric: a b\nepochs: 3\ncases: [{output: a}]", "--runs 3 for new answers of the target"),

@@ -44,7 +44,7 @@ from rubric import (
 from rubric.formats import dumps_suite
 from rubric.internals.guesses import name_cure, word_cure
 from rubric.internals.lazy_names import public_names
-from rubric.trust import Labels, agreement, compare, estimate
+from rubric.trust import Labels, agreement, compare, estimate, thresholds
 from tests.command_line import commands
 from tests.rows import each_row
 from tests.wrong_lines import problem_in
@@ -96,6 +96,7 @@ def values() -> dict[str, Any]:
 VALUES = values()
 FUNCTIONS = {
     "Plan": plan("x", RUBRIC, "offline"), "Agreement": agreement(VALUES["grades"], LABELS), "Estimate": estimate(VALUES["grades"], LABELS),
+    "Thresholds": thresholds(VALUES["grades"], LABELS),
     "RubricDiff": diff(RUBRIC, RUBRIC.passing_at(0.9)), "Influences": influence(RUBRIC),
 }  # fmt: skip
 """Results of functions, which have the names of these."""

@@ -563,6 +563,16 @@ SAYS = [
         "Rubric.from_dict({'criteria': [{'text': 'a', 'weight': float('nan')}]})",
         "criteria[0].weight: expected a finite",
     ),
+    ("Cascade(['offline', 'offline'], min_confidence=0.8)", "min_confidence: the second judge is asked where"),
+    ("Jury(['offline', 'x'], weights=[1, 2])", "write Panel(['offline', 'x'], aggregate='majority', weights=[1, 2])"),
+    (
+        "Judge(['offline', 'x'], temperature=0)",
+        "such as Panel(['offline', 'x']); temperature: Panel() has no such option",
+    ),
+    ("gs.filter(verdict='failed')", "grades.filter(lambda g: g.verdict == 'fail')"),
+    ("gs.to_pandas(level='criterion')", "f.id, g.contributions.get(f.id)) for g in grades for f in g])"),
+    ("r.add(r)", "for another rubric as one, write rubric = rubric.includes(other)"),
+    ("r.rates('x', rubric_levels={0: 'a', 5: 'b'})", "Write rubric.rates('x', {0: 'a', 5: 'b'})"),
     ("r.passing_at(80)", "got 80; 80% is 0.8"),
     ("r.passing_at(3)", "3 on a scale from 1 to 5 is 0.5, and 3 of 5 points are 0.6"),
     (

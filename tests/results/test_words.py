@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from html import unescape
 from typing import Any
 
@@ -222,3 +223,26 @@ def test_a_penalty_that_takes_nothing_off_was_not_found() -> None:
     rubric = Rubric("r").penalizes("Is rude", points=1).expects("Greets").by_points()
     result = grade("Hello", rubric, judge_function(lambda _, criterion: criterion.id == "greets"))
     assert result.explain().startswith("✓ Is rude (not found): ")
+
+
+@each_row(("said", "meant"), [("failed", "fail"), ("passed", "pass"), ("Success", "pass"), ("error", "ungraded")])
+def test_a_verdict_that_is_compared_with_a_word_for_another_warns(said: str, meant: str) -> None:
+    """It is never equal, and the warning has the word that is."""
+    verdict: str = grade("Hello", Rubric("r").checks("a"), "offline").verdict
+    with pytest.warns(UserWarning, match=f"no verdict is '{said}'; write verdict == '{meant}'"):
+        assert verdict != said
+
+
+def test_a_verdict_is_a_text_like_any_other() -> None:
+    """Compared with verdicts, and with words that mean none, it says nothing; it is hashed, stored and sent as text."""
+    verdict: str = grade("Hello", Rubric("r").checks("a"), "offline").verdict
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (verdict == "fail", verdict != "pass", verdict in ("C", "I"), {"fail": 1}[verdict]) == (
+            True,
+            True,
+            False,
+            1,
+        )
+        assert verdict.__reduce__() == (str, ("fail",))
+        assert json.dumps(verdict) == '"fail"'

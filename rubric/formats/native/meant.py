@@ -208,6 +208,8 @@ def _alone(key: str, value: Any, keys: Collection[str], checks: Collection[str])
         return _in_check(value, checks) or {"check": value}
     if key == "answer" and isinstance(value, dict | str) and (scale := _scale_of(value)):
         return {"levels": scale}
+    if key in ("rubric", "levels") and (ranges := _ranges_in(value)):
+        return {"levels": ranges}
     if key in ("levels", "scale", "anchors") and (texts := _paired(value)) and "response" not in value[0]:
         is_whole = all(type(each) is int for each in texts.values())
         return {"levels": {n: text for text, n in texts.items()}} if is_whole else {"choices": texts}
@@ -217,8 +219,6 @@ def _alone(key: str, value: Any, keys: Collection[str], checks: Collection[str])
         return {"polarity": "penalty", "weight": -value}
     if key == "criteria":
         return {"rubric": {"criteria": value}}
-    if key in ("decision", "branches") and isinstance(value, dict):
-        return {"tree": value}
     if key in _TAGS and isinstance(value, str):
         return {"tags": [value]}
     return _named(key, value, keys)
@@ -234,6 +234,8 @@ def _named(key: str, value: Any, keys: Collection[str]) -> dict[str, Any]:
     means = None if key in keys else _means(key)
     if key in ("expects", "expect", "should") and isinstance(value, str):
         return {"text": value}
+    if key in ("decision", "branches") and isinstance(value, dict):
+        return {"tree": value}
     means = {"answer": "unit"} if key == "scores" else {"weight": 0} if key in _SHOWN else means
     if means is not None and isinstance(value, str) and means.keys() & {"polarity", "required", "answer"}:
         return {"text": value, **means}
@@ -354,11 +356,17 @@ def _levels(value: Any) -> Iterator[Any]:
         yield _scale_in(value) or {number: text for text, number in value.items()}
     if isinstance(value, dict) and all(len(re.findall(r"\d+", str(key))) == 1 for key in value):
         yield {int(re.findall(r"\d+", str(key))[0]): text for key, text in value.items()}  # `score1_description`
-    parts = [sorted(row.values(), key=lambda each: isinstance(each, str)) for row in value] if are_rows(value) else []
-    if parts and all([*map(type, each)] == [list, str] for each in parts):
-        yield [{"score_range": ends, "text": text} for ends, text in parts]
+    if ranges := _ranges_in(value):
+        yield ranges
     for each in conversions("levels", value):
         yield f"{each[0]}..{each[1]}" if isinstance(each, tuple) else each
+
+
+def _ranges_in(value: Any) -> list[dict[str, Any]]:
+    """Return the ranges of scores with their texts, in rows that have one of both, whatever they are called; or []."""
+    rows = [sorted(row.values(), key=lambda each: isinstance(each, str)) for row in (value if are_rows(value) else ())]
+    are_ranges = all([*map(type, row)] == [list, str] for row in rows)
+    return [{"score_range": ends, "text": text} for ends, text in rows] if are_ranges else []
 
 
 def _choices(value: Any) -> Iterator[Any]:

@@ -27,7 +27,7 @@ Data = dict[str, Any]
 
 _FILLED = ("input", "messages", "output", "reference", "context", "rubric")
 _SLOT = re.compile(r"\{\{\s*([^{}\s]+)\s*\}\}")
-_LIKE_SLOT = re.compile(r"\$?\{\{\s*(?:(?:matrix|vars|variables|inputs)\.)?([\w-]+)\s*\}\}|\$?\{([\w-]+)\}")
+_LIKE_SLOT = re.compile(r"\$?\{\{\s*(?:[\w-]+\.)*([\w-]+)\s*\}\}|\$?\{([\w-]+)\}")
 """What other systems fill in."""
 
 
@@ -83,14 +83,20 @@ def _meant_rows(matrix: Any) -> str:
     axes = [*matrix.values()] if isinstance(matrix, dict) else []
     if not axes or not all(isinstance(values, list) for values in axes) or math.prod(map(len, axes)) > _MOST_ROWS:
         return "such as matrix: [{cell: {tone: warm}, variables: {tone: warm}}]"
-    cells = [dict(zip(matrix, values, strict=True)) for values in product(*axes)]
-    rows = [
-        {"cell": cell, **{key: cell[key] for key in own}, **({"variables": rest} if rest else {})}
-        for cell in cells
-        for own in [cell.keys() & {"judge", "rubric"}]
-        for rest in [{key: value for key, value in cell.items() if key not in own}]
-    ]
+    rows = [_meant_row(dict(zip(matrix, values, strict=True))) for values in product(*axes)]
     return f"write {on_a_line({'matrix': rows})[1:-1]}"
+
+
+_AXES = {"judge": "judge", "rubric": "rubric"} | dict.fromkeys(
+    ("input", "inputs", "prompt", "prompts", "question", "questions", "query", "queries"), "input"
+)
+"""The fields of a case that the values of an axis may be; those of others are variables."""
+
+
+def _meant_row(cell: Data) -> Data:
+    fields = {_AXES[axis]: value for axis, value in cell.items() if axis in _AXES}
+    variables = {axis: value for axis, value in cell.items() if axis not in _AXES}
+    return {"cell": cell, **fields, **({"variables": variables} if variables else {})}
 
 
 def _check(key: str, data: Any, refused: Sequence[str] = ()) -> Data:
@@ -131,8 +137,13 @@ def refuse_unfilled(case: Data, written: Data | None = None) -> None:
         DefinitionError: It has such a text.
     """
     known = {**_mapping(case.get("cell")), **_mapping(case.get("variables"))}
-    for key in _FILLED if known else ():
+    for key in _FILLED:
         for text in _texts((case if written is None else written).get(key)):
+            file = "rubric.yaml" if key == "rubric" else "text.md"
+            file = f"for braces in the text itself, have it in a file: {key}: file://{file}"
+            if (other := re.search(r"\$\{\{\s*(?:[\w-]+\.)*([\w-]+)\s*\}\}", text)) and other[1] not in known:
+                said = f"{other[0]} would stay as it is, and no variable of the case is called {other[1]}"
+                raise DefinitionError(key, f"{said}; write what it stands for; {file}")
             slots = [slot for slot in _LIKE_SLOT.finditer(text) if (slot[1] or slot[2]) in known]
             if written is not None:
                 slots = [slot for slot in slots if not _SLOT.fullmatch(slot[0]) or "." in slot[0]]
@@ -145,10 +156,7 @@ def refuse_unfilled(case: Data, written: Data | None = None) -> None:
                 said = f"{slots[0][0]} would stay as it is: "
                 said += "a slot is {{ name }}" if written is not None else "a case's own texts have no slots"
                 line = on_a_line({key: whole})[1:-1]
-                file = f"{key}: file://{'rubric.yaml' if key == 'rubric' else 'text.md'}"
-                raise DefinitionError(
-                    key, f"{said}; write {line}; for braces in the text itself, have it in a file: {file}"
-                )
+                raise DefinitionError(key, f"{said}; write {line}; {file}")
 
 
 def _mapping(value: Any) -> Data:
