@@ -73,7 +73,7 @@ def mapped(result: Grade | Ungraded) -> Mapped:
     return Mapped(
         score=None if grade is None else grade.score,
         passed=None if grade is None else grade.passed,
-        label=UNGRADED if grade is None else grade.verdict,
+        label=UNGRADED if grade is None else str(grade.verdict),
         reason=result.explain(),
         parts={} if grade is None else dict(result.contributions),
         metadata={"rubric": json.loads(json.dumps(result.to_dict(), default=str))},

@@ -36,7 +36,7 @@ def chart_of(results: Grades, others: Iterable[Any]) -> Any:
     """Return the scores of *results* and their criteria as a chart, with those of *others* below."""
     marks = {result.rubric.threshold for result in results}
     at = [(mark, f"threshold {mark:g}") for mark in marks if mark is not None and len(marks) == 1]
-    known = [{"score": each.score, "verdict": each.verdict} for each in results if each.score is not None]
+    known = [{"score": each.score, "verdict": str(each.verdict)} for each in results if each.score is not None]
     colors = {name: color for name, color in plots.VERDICTS.items() if any(each["verdict"] == name for each in known)}
     rows = [plots.row_of(c.text or c.id, c.mean, c.interval) for c in results.summary().criteria if c.mean is not None]
     scores = plots.part("scores", at, rows=known, names=[*colors], colors=[*colors.values()])
