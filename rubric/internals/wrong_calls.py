@@ -239,7 +239,9 @@ class _Call:
             note = "" if is_off else known
             is_idle = value is None or (is_off and (known or self._elsewhere(name, term or name)))
             cure = note or ("nothing changes without it; leave it out" if is_idle else "")
-            word = name if name in self.positional_only else self._word(name)
+            own = name if name in self.positional_only else self._word(name)
+            fits_own = type(value).__name__ in table()["held"].get(own, "").split()
+            word = own if fits_own else self._holder(value) or own  # of a value whose kind one argument alone takes
             if word and not note and value is not None:
                 words[name] = word
             elif cure := cure or self._elsewhere(name, name) or self._note(name, [term]):
@@ -577,10 +579,17 @@ def _refuse_shape(call: _Call) -> None:
     own, shapes = {call.owner, call.alike}, table()["shapes"].items()
     for pattern, said in (each for section, found in shapes if own & {*section.split()} for each in found.items()):
         if call.args and re.fullmatch(rf"{pattern}( \w+=\S+)*", " ".join(kinds)):
-            sources = [repr(e) if type(e).__name__ == "Criterion" else source_of("", e, "client") for e in call.args]
+            places = [*call.places, *["..."] * len(call.args)]  # what a long text or list is called, and a client so
+            plain = (str, list, tuple, Mapping)
+            sources = [
+                repr(each) if type(each).__name__ == "Criterion" else source_of("", each, at)
+                for each, name in zip(call.args, places, strict=False)
+                for at in [name if isinstance(each, plain) else "client"]
+            ]
             held = call.args[0] if "{within}" in said else call.args[0].values() if "{values}" in said else ()
             within = ", ".join(map(partial(source_of, ""), held))
             parts = {"all": ", ".join(sources), "rest": ", ".join(sources[1:]), "within": within, "values": within}
+            parts |= {"named": source_of("", dict(call.named), most=_LONGEST)}
             parts |= {"called": call.called, "insensitive": repr(f"(?i){call.args[0]}")}
             ends = {"first": sources[0][:-1], "last": sources[-1][1:]}
             parts |= ends | {"short": min(sources, key=len), "long": max(sources, key=len)}
@@ -593,6 +602,6 @@ def _refuse_shape(call: _Call) -> None:
             named = {name: source_of(name, value, name) for name, value in call.named.items()}
             line = message.format(*sources, **named | parts)
             for name, value in call.named.items():
-                if f"{{{name}}}" not in said and "{paired}" not in said:
+                if f"{{{name}}}" not in said and not re.search("{(paired|named)}", said):
                     line = call.with_more(line, name, value)
             raise CallError(field, call.checked(line))

@@ -6,7 +6,9 @@ In a matrix, a case is copied for each cell, that is for each combination of jud
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from itertools import product
 from typing import Any
 
@@ -16,6 +18,9 @@ from rubric import Candidate, DefinitionError, Judge, Message, Rubric, Run, Tool
 from rubric.embed import FrozenMap, fields, guided
 from rubric.suites.providers import Provider
 from rubric.values import AnyJudge, Event, Place, RunMetrics, as_judge, candidates, rubric_of
+
+answering: ContextVar[bool] = ContextVar("answering", default=False)
+"""True while a function answers as a target: a case in its text was meant as what the case asks."""
 
 
 def _as_providers(value: Iterable[Provider]) -> tuple[Provider, ...]:
@@ -206,6 +211,12 @@ class Case(fields.Shown):
     def answered(self, output: str) -> Case:
         """Return the case with *output* as its fixed response."""
         return evolve(self, output=output)
+
+    def __format__(self, form: str) -> str:
+        if answering.get():
+            said = "a target gets the whole case, with its rubric; what it is asked is case.input"
+            warnings.warn(f"f'{{case}}' has all its fields: {said}", stacklevel=2)
+        return super().__format__(form)
 
 
 def cells(case: Case, judges: Sequence[tuple[str, AnyJudge]] = (), prompts: Sequence[str] = ()) -> Iterator[Case]:

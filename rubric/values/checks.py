@@ -457,9 +457,29 @@ _LONGEST_WORDING = 3
 """Words of a text that is looked for; with more it may as well be a statement to judge."""
 
 
+_PATTERN = re.compile(r"\\[dDwWsSbB]|\.[*+]|\][*+?{]|\(\?[:i=!]|^\^.*\$$")
+"""What texts have that are patterns."""
+
+
 def is_matcher(value: object) -> TypeGuard[Matcher]:
     """True if *value* means events, as `call(...)` does; told by its method, since few rubrics need rules."""
     return callable(getattr(type(value), "fits", None))
+
+
+def _of_text(text: str, field: str) -> Contains:
+    """Return the check that a short *text* occurs; refuse what may be a check by its name, a pattern or a statement."""
+    if re.match(r"[\w-]+\s*:", text):
+        from rubric.internals.guesses import refuse_named_check  # noqa: PLC0415 - for a text with a colon alone
+
+        name, _, rest = text.partition(":")
+        refuse_named_check(name, rest.strip())
+    if _PATTERN.search(text):
+        cure = f"if it is a pattern, give Matches({text!r}); if these letters must occur, Contains({text!r})"
+        raise DefinitionError(field, f"{shorten(text, 60)!r} may be a pattern; {cure}")
+    if len(text.split()) > _LONGEST_WORDING:
+        cure = f"if these words must occur, give Contains({text!r}); if a judge decides, rubric.expects({text!r})"
+        raise DefinitionError(field, f"{shorten(text, 60)!r} may be a statement; {cure}")
+    return Contains(text)
 
 
 def as_check(value: object, field: str = "check") -> Check:
@@ -469,15 +489,7 @@ def as_check(value: object, field: str = "check") -> Check:
     if is_matcher(value):
         return value.at_least(1)
     if isinstance(value, str) and value.strip():
-        if re.match(r"[\w-]+\s*:", value):
-            from rubric.internals.guesses import refuse_named_check  # noqa: PLC0415 - for a text with a colon alone
-
-            name, _, rest = value.partition(":")
-            refuse_named_check(name, rest.strip())
-        if len(value.split()) > _LONGEST_WORDING:
-            cure = f"if these words must occur, give Contains({value!r}); if a judge decides, rubric.expects({value!r})"
-            raise DefinitionError(field, f"{shorten(value, 60)!r} may be a statement; {cure}")
-        return Contains(value)
+        return _of_text(value, field)
     if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
         if value.flags & ~(re.UNICODE | re.IGNORECASE):
             raise DefinitionError(field, "the flags of this pattern have no effect; write them: Matches('(?s)...')")

@@ -539,7 +539,6 @@ SAYS = [
     ("r.expects('a', weigth=2)", "rubric.expects('a', weight=2)"),
     ("r.expects('a', name='x')", "rubric.expects('a', id='x')"),
     ("r.requires('a', threshold=0.5)", "rubric.requires('a', min_score=0.5)"),
-    ("r.chooses('a', x=0, y=1)", "x: rubric.chooses() has no such option; allowed: id, weight"),
     ("r.chooses('a', 'x', 'y')", "rubric.chooses('Which tone?', {'cold': 0, 'warm': 1})"),
     ("r.chooses('a', ['x', 'y'])", "write {'x': 1.0, 'y': 0.0} if the first is the best"),
     ("Criterion('a', choices=['x', 'y', 'z'])", "{'x': 0.0, 'y': 0.5, 'z': 1.0} if the last is"),
@@ -573,6 +572,15 @@ SAYS = [
     ("gs.to_pandas(level='criterion')", "f.id, g.contributions.get(f.id)) for g in grades for f in g])"),
     ("r.add(r)", "for another rubric as one, write rubric = rubric.includes(other)"),
     ("r.rates('x', rubric_levels={0: 'a', 5: 'b'})", "Write rubric.rates('x', {0: 'a', 5: 'b'})"),
+    (r"r.checks('ticket #\\d+')", "if it is a pattern, give Matches("),
+    (
+        "grade(' '.join('word' * 40), r, type('Client', (), {'__module__': 'a'})(), model='gpt-5')",
+        "grade(candidate, rubric, model(client, 'gpt-5'))",
+    ),
+    ("lint(r).errors", "remarks.of('error')"),
+    ("Criterion('a', rule=call('x').at_most(1))", "Write Criterion('a', check=call('x').at_most(1))"),
+    ("r.chooses('a', cold=0, warm=1)", "write rubric.chooses('a', {'cold': 0, 'warm': 1})"),
+    ("r.expects(r, weight=2)", "such as rubric.includes(other, weight=2)"),
     ("r.passing_at(80)", "got 80; 80% is 0.8"),
     ("r.passing_at(3)", "3 on a scale from 1 to 5 is 0.5, and 3 of 5 points are 0.6"),
     (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import warnings
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import combinations, cycle
@@ -776,3 +777,16 @@ def test_a_limit_that_results_say_nothing_of_can_be_skipped() -> None:
     ]  # fmt: skip
     skipped = answered.unsupported_as("skip").run("offline")
     assert [row.status for row in skipped] == ["passed", "failed", "passed"]
+
+
+def test_a_target_that_puts_the_whole_case_into_a_text_is_told_what_is_asked() -> None:
+    """`f"{question}"` of a function from questions has the rubric in it; elsewhere a case may be printed."""
+    suite = Suite("s", [Case("refund", Rubric.of("Is polite"), input="Where is it?")])
+    with pytest.warns(
+        UserWarning, match=r"a target gets the whole case, with its rubric; what it is asked is case.input"
+    ):
+        suite.run("offline", target=lambda question: f"You asked: {question}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert f"{suite[0]}".startswith("Case('refund'")
+        assert suite.run("offline", target=lambda case: f"You asked: {case.input}").counts["ungraded"] == 0

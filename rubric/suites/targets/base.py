@@ -16,7 +16,7 @@ from attrs import evolve, field, frozen
 
 from rubric import Candidate, RubricError
 from rubric.driving import Usage
-from rubric.suites.cases import Case
+from rubric.suites.cases import Case, answering
 
 
 class DeferError(RubricError):
@@ -105,9 +105,13 @@ class FunctionTarget:
             TypeError: The function returned neither a text nor a `Candidate` nor a `Response`.
             Exception: Any that the function raised.
         """
-        said = await self._in_a_thread(case)
-        if isinstance(said, Awaitable):
-            said = await said
+        token = answering.set(True)
+        try:
+            said = await self._in_a_thread(case)
+            if isinstance(said, Awaitable):
+                said = await said
+        finally:
+            answering.reset(token)
         if isinstance(said, str):
             return case.responding(said)
         if not isinstance(said, Candidate | Response):
