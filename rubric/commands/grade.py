@@ -317,16 +317,17 @@ def grade(files: Sequence[str], **given: Any) -> None:
     report = running.run_all(suites, kept, inputs.judge, inputs.target_of)
     allowed = {"largest_drop": running.largest_drop, "risk": running.risk}
     comparison = None if earlier is None else baseline.compare(report, earlier, **allowed)
-    running.write(report, comparison)
-    code, least = report.exit_code, running.min_pass_rate
+    least = running.min_pass_rate
+    code = report.exit_code if least is None else report.exit_code_at(least)
+    code = code if comparison is None else max(code, comparison.exit_code)
+    running.write(report, comparison, passed=code == PASSED)
     if least is not None:
-        code = report.exit_code_at(least)
         tell_rate(report.counts["passed"], report.counts["failed"], least)
     elif comparison is not None and comparison.passed and report.exit_code > report.exit_code_at(0):
         failed, graded = report.counts["failed"], report.counts["passed"] + report.counts["failed"]
         cure = "; --min-pass-rate 0 leaves the exit code to the comparison"
         print_line(f"{failed} of {counted(graded, 'graded case')} fail, as without a baseline{cure}", problem=True)
-    sys.exit(code if comparison is None else max(code, comparison.exit_code))
+    sys.exit(code)
 
 
 def as_markdown(rubric: Rubric, case: str = "") -> str:

@@ -31,6 +31,7 @@ from rubric.embed import CONCURRENCY, JudgeLike, RowBuilder, counted, shorten, s
 from rubric.engine import SPENT, Shard, merge_results
 from rubric.results import Counts, Summary
 from rubric.suites import Report
+from rubric.suites.reporters import markdown
 from rubric.suites.reporters.registry import reporter_for
 
 GRADED, BELOW = 0, 1
@@ -109,6 +110,7 @@ class Inputs:
     keep: bool = True
     report: Path | None = None
     by: str | None = None
+    min_pass_rate: float | None = None
 
     @property
     def source(self) -> Any:
@@ -206,7 +208,11 @@ class Inputs:
         if file.suffix.lower() in _PAGES:
             Grades(results).report(file)
         else:
-            Report(name, tuple(map(RowBuilder().of, results)), duration=duration).write(file)
+            report = Report(name, tuple(map(RowBuilder().of, results)), duration=duration)
+            report.write(file)
+            if self.min_pass_rate is not None and reporter_for(file).name == "md":
+                passed = report.exit_code_at(self.min_pass_rate) == 0
+                file.write_text(markdown.render(report, passed=passed), encoding="utf-8", newline="\n")
         print_line(f"report: {file}", problem=True)
 
     def _to_ask(
@@ -323,9 +329,7 @@ def _check(context: click.Context) -> None:
 @options.FORMAT
 @options.QUIET
 @options.COLOR
-def grade_many(
-    rubric: Path, judge: JudgeLike | None, threshold: float | None, min_pass_rate: float | None, form: str, **given: Any
-) -> None:
+def grade_many(rubric: Path, judge: JudgeLike | None, threshold: float | None, form: str, **given: Any) -> None:
     """
     Grade every candidate of a file against a rubric.
 
@@ -353,7 +357,8 @@ def grade_many(
             kinds = ", ".join(f"{count:,} {kind}" for kind, count in summary.failures.items())
             print_line(f"{summary.ungraded:,} ungraded ({kinds})", problem=True)
         sys.exit(REFUSED)
-    is_below = min_pass_rate is not None and tell_rate(summary.passed, summary.failed, min_pass_rate)
+    least = inputs.min_pass_rate
+    is_below = least is not None and tell_rate(summary.passed, summary.failed, least)
     sys.exit(BELOW if is_below else GRADED)
 
 

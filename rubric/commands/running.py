@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -251,23 +252,28 @@ class RunOptions:
         warnings, by = (*map(str, suite.warnings), said), version("rubric-grade")
         return Report(suite.name, tuple(rows), deferred, warnings, by, duration=duration)
 
-    def write(self, report: Report, comparison: Comparison | None = None) -> None:
-        """Print *report*, and write it to each `--out`; in Markdown, the *comparison* with a baseline comes first."""
+    def write(self, report: Report, comparison: Comparison | None = None, *, passed: bool | None = None) -> None:
+        """
+        Print *report*, and write it to each `--out`.
+
+        In Markdown, the *comparison* with a baseline comes first, and the mark says whether the run has *passed*.
+        """
         lead = "" if comparison is None else f"{markdown.without_links(comparison._repr_markdown_())}\n\n"
         if self.printed == "pretty":
             detail: Detail = "verbose" if self.verbose else "totals" if self.quiet else "failures"
             output.print_styled(layout(report, detail))
         else:
-            output.print_text(markdown.render(report, lead) if self.printed == "md" else report.render(self.printed))
+            as_markdown = partial(markdown.render, report, lead, passed=passed)
+            output.print_text(as_markdown() if self.printed == "md" else report.render(self.printed))
         if self.printed == github.NAME and (summary := os.environ.get("GITHUB_STEP_SUMMARY")):
             with _writing(f"GITHUB_STEP_SUMMARY={summary}"), Path(summary).open("a", encoding="utf-8") as file:
-                file.write(github.render_summary(report, lead))
+                file.write(github.render_summary(report, lead, passed=passed))
         for out in self.outs:
             form = self.reporter if self._is_form_of_file and self.reporter else reporter_for(out).name
             with _writing(f"--out {out}"):
                 report.write(out, form)
-                if lead and form == "md":
-                    out.write_text(markdown.render(report, lead), encoding="utf-8", newline="\n")
+                if form == "md":
+                    out.write_text(markdown.render(report, lead, passed=passed), encoding="utf-8", newline="\n")
         for shown in (*([flips(report)] if self.run["repeat"] > 1 else ()), pass_rates(report)):
             if len(shown) and not self.quiet:
                 output.print_markdown(shown._repr_markdown_(), problem=self.is_for_machines)

@@ -259,7 +259,8 @@ def one_candidate(value: object, /, field: str = "candidate", **beside: str) -> 
             raise DefinitionError(field, error.message) from None
     sources.refuse_swapped(field, value)
     if isinstance(value, Mapping):
-        columns.OWN_NAMES.check(value, one=True)
+        if sources.has_columns(value):
+            columns.OWN_NAMES.check(value, one=True)
         return sources.as_candidate(value)
     said = f"expected one text, Candidate or Path, got {sources.name_of_type(value)}"
     raise DefinitionError(field, said + sources.cure_of(value, "candidate"))

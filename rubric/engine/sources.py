@@ -30,6 +30,7 @@ from rubric.engine.columns import OWN_NAMES, Columns
 from rubric.errors import DefinitionError
 from rubric.internals.fields import is_missing, refuse
 from rubric.internals.row_files import LIBRARIES, NO_TEXT, READERS, Broken, count_rows, first_row, rows_in, slices
+from rubric.internals.text import shorten
 from rubric.results.result import Grade, Ungraded
 from rubric.runs.formats import candidate_of_run, candidates_in, candidates_of_file, format_of, inspect_samples
 from rubric.runs.log_texts import refuse_log
@@ -223,7 +224,7 @@ def _runs_in(row: Mapping[Any, Any]) -> Iterator[Any] | None:
     return None if "messages" in row and "epoch" not in row else candidates_in(row)
 
 
-def _has_columns(item: object, columns: Columns) -> bool:
+def has_columns(item: object, columns: Columns = OWN_NAMES) -> bool:
     """True if *item* is a row with the fields of a candidate, and not a run."""
     return isinstance(item, Mapping) and (bool(columns.named) or _runs_in(item) is None)
 
@@ -293,6 +294,9 @@ def _of_row(row: Mapping[Any, Any], columns: Columns) -> Candidate:
             output = given.get("output", None if made.unanswered else made.output)
             given |= {"run": made.run, "output": output, "remarks": made.remarks, **beside}
     given = fields_with_chats(given)
+    if isinstance(held := given.get("messages"), list) and held and not {"output", "run"} & given.keys():
+        said = f"expected messages, each with a role and a content, got {shorten(repr(held), 80)}"
+        raise DefinitionError(str(columns.named.get("messages", "messages")), said)
     if "output" not in given and "run" not in given:
         named = ", ".join(map(str, row)) or "nothing"
         raise DefinitionError("output", f"is not there; name the text that is graded so (there are: {named})")
@@ -329,7 +333,7 @@ def _check_first(item: object, columns: Columns) -> None:
         raise DefinitionError("candidates", said + cure_of(item))
     if isinstance(item, Placed) and columns.named:
         raise DefinitionError("columns", "these are parts of a data set already; say it there: Shard.of(..., columns=)")
-    if _has_columns(item, columns):
+    if has_columns(item, columns):
         columns.check(cast("Mapping[Any, Any]", item))
 
 
@@ -338,7 +342,7 @@ def _check_held(items: list[Any] | tuple[Any, ...], columns: Columns) -> None:
         found = name_of_type(items[0])
         raise DefinitionError("columns", f"there are no rows with columns here, but {found}; leave it out")
     if items and isinstance(items[0], Mapping) and not is_message(items[0]):
-        columns.check(dict.fromkeys(name for item in items if _has_columns(item, columns) for name in item))
+        columns.check(dict.fromkeys(name for item in items if has_columns(item, columns) for name in item))
     elif items:
         _check_first(items[0], columns)
 
@@ -523,14 +527,14 @@ def _file(given: str | Path, columns: Columns) -> Source:
         if not columns.named and (entries := entries_of(rows)) is not None:
             return Source(_Rows(entries))
         _check_held(rows, columns)
-        if names := dict.fromkeys(name for row in rows if _has_columns(row, columns) for name in row):
+        if names := dict.fromkeys(name for row in rows if has_columns(row, columns) for name in row):
             columns.check_output(names, rows)
         return Source(rows, partial(len, rows), is_held=True, columns=columns)
     found: list[Any] = []
     with suppress(Exception):  # reading it again will tell what is wrong
         found += (row for _, row in islice(rows_in("candidates", path, broken=Broken), _LOOKED_AT))
     # a row of JSON need not have all of them
-    names = dict.fromkeys(name for row in found if _has_columns(row, columns) for name in row)
+    names = dict.fromkeys(name for row in found if has_columns(row, columns) for name in row)
     if names:  # there are none in an empty file, or in one of texts
         columns.check(names)
         columns.check_output(names, found)

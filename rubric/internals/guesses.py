@@ -346,10 +346,12 @@ def key_cure(owner: str, key: object, allowed: Iterable[str], value: object = No
 
 
 def _kind_in_files(value: object) -> str:
-    """Return what a *value* in a file is: `offline`, a `sentence`, `rows`, or ''."""
+    """Return what a *value* in a file is: `offline`, a `sentence`, `cases`, other `rows`, or ''."""
     if isinstance(value, str):
         return "offline" if value == "offline" else "sentence" if " " in value.strip() else ""
-    return "rows" if isinstance(value, list) and value and all(isinstance(each, dict) for each in value) else ""
+    if not isinstance(value, list) or not value or not all(isinstance(each, dict) for each in value):
+        return ""
+    return "cases" if {"input", "inputs", "output", "outputs", "question"} & value[0].keys() else "rows"
 
 
 def form_cure(message: str) -> str:
@@ -357,7 +359,7 @@ def form_cure(message: str) -> str:
     rows = re.search(r"got '(?:file://)?([\w./-]+\.(?:csv|json|jsonl|tsv))'", message)
     lines = ((sign, line.replace("rows.jsonl", rows[1]) if rows else line) for sign, line in table()["files"].items())
     forms = (f"; {line}" for sign, line in lines if sign in message)
-    return "" if re.search("; (write|did you mean|take|quote)", message) else next(forms, "")
+    return "" if re.search("; (write|such as|did you mean|take|quote)", message) else next(forms, "")
 
 
 def word_cure(part: str, owner: str, word: str, known: Collection[str]) -> str:

@@ -274,8 +274,17 @@ _MARKS: Final = {
 """A mapping without any of these keys is not a run: rows are many, and each of them is asked."""
 
 
+def _logged(document: Any) -> Any:
+    """Return the request and the response of an entry of a log as one document, which formats have; else *document*."""
+    parts = [document.get(key) for key in ("request", "response")] if isinstance(document, Mapping) else []
+    held = [part for part in parts if isinstance(part, Mapping)]
+    is_entry = len(held) == 2 and not _MARKS.isdisjoint({*held[0], *held[1]})  # noqa: PLR2004 - both
+    return {**held[0], **held[1]} if is_entry else document
+
+
 def format_of(document: Any) -> RunFormat | None:
     """Return the format of *document*, as JSON has it; None if it is of none. One of two formats is refused."""
+    document = _logged(document)
     if isinstance(document, Mapping) and _MARKS.isdisjoint(document):
         return None
     found = [each for each in FORMATS.values() if each.is_of(document)]
@@ -291,7 +300,7 @@ def format_of(document: Any) -> RunFormat | None:
 def candidates_in(document: Any, folder: Path | None = None) -> Found | None:
     """Return the candidates in a *document* of a known format, and `Broken` for what is none; None if it has none."""
     found = format_of(document)
-    return None if found is None else found.read(document, folder)
+    return None if found is None else found.read(_logged(document), folder)
 
 
 def candidates_of_file(path: Path) -> Found | None:
@@ -328,6 +337,7 @@ def read(source: Path | str | Mapping[str, Any] | list[Any], format: str | None 
         document = document.model_dump(mode="json", exclude_none=True)
     if format is not None and format not in FORMATS:
         raise DefinitionError("format", f"expected one of {', '.join(FORMATS)}, got {format!r}")
+    document = _logged(document)
     chosen = format_of(document) if format is None else FORMATS[format]
     if chosen is None:
         raise DefinitionError("source", f"it is a run in none of the formats {', '.join(FORMATS)}")

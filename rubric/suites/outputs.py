@@ -141,7 +141,8 @@ def _reply(where: str, row: Any) -> Reply:
     if isinstance(row.get("vars"), Mapping) and ("response" in row or "promptIdx" in row):
         return _of_promptfoo(where, row)
     id_ = next((_id(row[key]) for key in _IDS if row.get(key) not in (None, "")), "")
-    named = next((key for key in _OUTPUTS if row.get(key) is not None), "")
+    means = (key for key in row if _COLUMNS.means(str(key))[:1] == ("output",))  # such as `reply`
+    named = next((key for key in (*_OUTPUTS, *means) if row.get(key) is not None), "")
     said = row.get(named)
     own = row.get("vars") if isinstance(row.get("vars"), Mapping) and not id_ else None
     variables = None if own is None else _as_texts(own)
@@ -153,7 +154,11 @@ def _reply(where: str, row: Any) -> Reply:
     own_row = "entries" in row and "status" in row
     reply = Reply(where, None, "", id_, variables, cell, frozenset({*cell.values(), asked}), asked=asked, own=own_row)
     if said is None or "execution_error" in (row.get("execution_status"), row.get("executionStatus")):
-        why = text_of(row["error"]) if row.get("error") else f"no output; expected one of {', '.join(_OUTPUTS)}"
+        why = (
+            text_of(row["error"])
+            if row.get("error")
+            else f"no output; expected a column {', '.join(_OUTPUTS)} or the like"
+        )
         return evolve(reply, why=why, own=False)
     if own_row and (row.get("run") or not said):
         why = "a report tells the calls of a run in words alone" if row.get("run") else "its target gave no output"

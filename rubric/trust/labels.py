@@ -35,6 +35,18 @@ _CALLED = {
 }
 """What the columns of labels are called elsewhere, for the cure of a missing one."""
 
+OUTCOMES: dict[str, bool] = {
+    **dict.fromkeys(("pass", "passed", "met", "satisfied", "good", "accepted", "ok"), True),
+    **dict.fromkeys(("fail", "failed", "unmet", "not met", "unsatisfied", "bad", "rejected", "borderline"), False),
+    **dict.fromkeys(("nok", "not ok"), False),
+}
+SAID: dict[str, bool] = {
+    **OUTCOMES,
+    **dict.fromkeys(("yes", "true", "y", "1", "1.0"), True),
+    **dict.fromkeys(("no", "false", "n", "0", "0.0"), False),
+}
+"""Words for a yes and a no: of the whole, and of any criterion."""
+
 _LONGEST_KEY = 40  # of a candidate; a longer one is a text
 _SEEN = {"yes", "true", "1"}
 
@@ -348,8 +360,9 @@ def _check_columns(
     free = [str(column) for column in row if column not in held.values()]
     columns = {name: column for name, column in held.items() if column != name and column in row}
     lacking = ["key" if name == "index" else name for name in wanted]
-    for is_known, name in product((True, False), lacking):  # by its name, or else the first
-        spare = free if name == "value" else [each for each in free if len(str(row[each])) <= _LONGEST_KEY]
+    for is_known, name in product((True, False), lacking):  # by its name, or else the first that may be one
+        spare = [each for each in free if len(str(row[each])) <= _LONGEST_KEY]
+        spare = sorted(free, key=lambda each: not _is_said(row[each])) if name == "value" else spare
         likely = next((column for column in spare if not is_known or column.lower() in _CALLED[name]), None)
         if likely is not None and name not in columns:
             columns[name] = free.pop(free.index(likely))
@@ -361,6 +374,13 @@ def _check_columns(
         why = f"expected a column {' and a column '.join(named)}, and there is none; "
         placed = "; if they are in the order of the results, add a column index, from 0" if "index" in wanted else ""
         raise DefinitionError(source, Wording(why, cures, f" (there are: {', '.join(map(str, row))}){placed}"))
+
+
+def _is_said(value: Any) -> bool:
+    """True if *value* is a number, or a word for a verdict."""
+    with suppress(ValueError):
+        return math.isfinite(float(value))
+    return str(value).strip().casefold() in SAID
 
 
 def _plain(value: Any) -> str:

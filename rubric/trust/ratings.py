@@ -22,21 +22,11 @@ from rubric.embed import Check, Finding, fields, shorten
 from rubric.results import Record, Scored, places_by
 from rubric.suites.report import Report
 from rubric.trust.inference import Codes, Floats
-from rubric.trust.labels import Label, Labels, Value
+from rubric.trust.labels import OUTCOMES, SAID, Label, Labels, Value
 
 Kind = Literal["verdict", "number", "option"]
 _Result = Grade | Ungraded | Record
 
-_OUTCOME: dict[str, bool] = {
-    **dict.fromkeys(("pass", "passed", "met", "satisfied", "good", "accepted", "ok"), True),
-    **dict.fromkeys(("fail", "failed", "unmet", "not met", "unsatisfied", "bad", "rejected", "borderline"), False),
-    **dict.fromkeys(("nok", "not ok"), False),
-}
-_SAID: dict[str, bool] = {
-    **_OUTCOME,
-    **dict.fromkeys(("yes", "true", "y", "1", "1.0"), True),
-    **dict.fromkeys(("no", "false", "n", "0", "0.0"), False),
-}
 VERDICTS = "pass or fail, yes or no, true or false, 1 or 0, good or bad, ok or nok, met or unmet, accepted or rejected"
 _HALF = 0.5
 
@@ -100,8 +90,8 @@ class Scale:
 
     def verdict(self, value: Value) -> float | None:
         """Return 1 for a yes and 0 for a no; None for anything else."""
-        found = _SAID.get(said := str(value).strip().casefold())
-        return None if found is None else float(found != (self.is_inverted and said in _OUTCOME))
+        found = SAID.get(said := str(value).strip().casefold())
+        return None if found is None else float(found != (self.is_inverted and said in OUTCOMES))
 
     def __str__(self) -> str:
         if self.kind == "number":

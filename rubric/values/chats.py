@@ -2,8 +2,8 @@
 Read chats as other tools write them: messages with roles, tool calls, and the results of tools.
 
 The forms are those of OpenAI (`role`, `content`, `tool_calls`, a message of the role `tool`), of Anthropic (blocks
-`tool_use` and `tool_result` in the content) and of LangChain (`type`, or a serialised message), as mappings or as
-objects with the same attributes.
+`tool_use` and `tool_result` in the content), of LangChain (`type`, or a serialised message) and of ShareGPT (`from`,
+`value`), as mappings or as objects with the same attributes.
 """
 
 from __future__ import annotations
@@ -23,6 +23,14 @@ from rubric.values.runs import Event, Media, MediaKind, Message, Run, ToolCall
 
 _SAID = frozenset({"content", "tool_calls", "function_call", "refusal"})
 _ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "model": "assistant", "function": "tool"}
+_SPEAKERS = {
+    **dict.fromkeys(("user", "human", "customer", "client", "caller"), "user"),
+    **dict.fromkeys(("assistant", "gpt", "chatgpt", "ai", "agent", "bot", "chatbot", "model"), "assistant"),
+    "system": "system",
+}
+"""Who speaks in ShareGPT's chats (`from`, `value`), and in transcripts of support (`speaker`, `text`)."""
+
+_FROM, _WORDS = ("from", "speaker", "sender", "author"), ("value", "text", "content", "message")
 
 
 def text_of(value: Any) -> str:
@@ -335,13 +343,17 @@ def at(value: Any, name: str) -> Any:
 
 
 def _bare(message: Any) -> Any:
-    """Return a serialised message of LangChain's as its fields."""
+    """Return a serialised message of LangChain's, or one of a transcript, as its fields."""
     if isinstance(message, Mapping):
         if isinstance(inner := message.get("kwargs"), Mapping) and "lc" in message:
             kind = str((message.get("id") or [""])[-1]).removesuffix("Chunk").removesuffix("Message").lower()
             return {"type": kind, **inner}
         if isinstance(inner := message.get("data"), Mapping) and "content" in inner:
             return {"type": message.get("type"), **inner}
+        if message.keys().isdisjoint(("role", "type")):
+            who, said = (next((message[key] for key in keys if key in message), None) for keys in (_FROM, _WORDS))
+            if isinstance(said, str) and (role := _SPEAKERS.get(str(who).lower())):
+                return {"role": role, "content": said}
     return message
 
 

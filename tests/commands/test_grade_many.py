@@ -126,6 +126,30 @@ def test_a_page_of_all_results_may_be_written(folder: Path) -> None:
     assert (refused.exit_code, "names no reporter; end it in one of" in refused.stderr) == (2, True)
 
 
+def test_the_mark_of_a_comment_is_that_of_the_exit_code(folder: Path) -> None:
+    """In Markdown, a gate that passes has no cross, of a suite as of many candidates."""
+    for rate, mark in (("0.1", "✅"), ("1", "❌")):
+        graded(folder, "--report", folder / "many.md", "--min-pass-rate", rate)
+        assert (folder / "many.md").read_text("utf-8").splitlines()[2].startswith(mark)
+        cases = [
+            {"id": f"c{n}", "output": text, "rubric": [{"check": {"contains": "thank"}}]}
+            for n, text in enumerate(["thanks", "no"])
+        ]
+        (folder / "suite.yaml").write_text(json.dumps({"suite": "s", "cases": cases}))
+        args = [
+            "grade",
+            str(folder / "suite.yaml"),
+            "-j",
+            "offline",
+            "--out",
+            str(folder / "s.md"),
+            "--min-pass-rate",
+            rate,
+        ]
+        CliRunner().invoke(main, args)
+        assert (folder / "s.md").read_text("utf-8").splitlines()[2].startswith(mark)
+
+
 def test_many_candidates_are_reported_to_ci(folder: Path) -> None:
     """JUnit has a test for each, and the exit code is that of the pass rate."""
     done = graded(folder, "--report", folder / "junit.xml", "--min-pass-rate", "1")

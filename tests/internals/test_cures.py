@@ -330,7 +330,9 @@ def test_a_key_of_another_system_is_answered_with_ours(kind: str, key: str) -> N
         owner, _, of_kind = kind.partition(".")
         at = (own | of_suite)[owner]
         at.pop(key, None)
-        at[word] = {"": 1, "rows": [case], "sentence": "Is polite", "offline": "offline"}[of_kind]
+        at[word] = {"": 1, "rows": [{"id": "a"}], "cases": [case], "sentence": "Is polite", "offline": "offline"}[
+            of_kind
+        ]
         text = json.dumps(suite if owner in of_suite else data)
         read = partial(package.loads_suite, format="native") if owner in of_suite else package.loads
         said = re.sub(r"\{value\|.*?\}", "1", key) if " " in key else f"did you mean {key!r}?"

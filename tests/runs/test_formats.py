@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rubric import Candidate, DefinitionError, Grade, Run, grade, grade_many, runs
+from rubric import Candidate, DefinitionError, Grade, Rubric, Run, call, grade, grade_many, runs
 from rubric.engine.sources import as_candidate, source_of
 from rubric.integrations.mapping import default_candidate
 from rubric.integrations.promptfoo import default_candidate as of_promptfoo
@@ -525,3 +525,39 @@ def test_a_run_is_graded_as_a_candidate() -> None:
     with pytest.raises(DefinitionError, match=re.escape("grade(Candidate(run=run), rubric, judge)")):
         grade(run, "It has shipped", "offline")  # type: ignore[arg-type]
     assert grade(Candidate(run=run), "It has shipped", "offline").passed
+
+
+@each_row(
+    "said",
+    [
+        [{"from": "human", "value": "Where is A1?"}, {"from": "gpt", "value": "On its way."}],
+        [{"speaker": "customer", "text": "Where is A1?"}, {"speaker": "Agent", "text": "On its way."}],
+        [{"author": "user", "message": "Where is A1?"}, {"author": "bot", "message": "On its way."}],
+    ],
+)
+def test_a_chat_by_speakers_is_a_chat(said: list[dict[str, str]]) -> None:
+    """As ShareGPT's data sets and transcripts of support have it; the answer alone is graded."""
+    for made in (as_candidate({"messages": said}), as_candidate({"output": said})):
+        assert (made.input, made.output) == ("Where is A1?", "On its way.")
+
+
+def test_messages_that_are_no_chat_are_told_as_such() -> None:
+    """And not that the output is missing."""
+    with pytest.raises(DefinitionError, match="messages: expected messages, each with a role and a content, got "):
+        as_candidate({"messages": [["customer", "How?"]]})
+
+
+def test_an_entry_of_a_log_of_requests_is_a_run(tmp_path: Path) -> None:
+    """Its request and its response are one chat, in a file, in lines and in code."""
+    called = {"id": "1", "type": "function", "function": {"name": "refund", "arguments": "{}"}}
+    entry = {
+        "ts": 1,
+        "request": {"model": "m", "messages": [{"role": "user", "content": "Refund 7."}]},
+        "response": {"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": [called]}}]},
+    }
+    (tmp_path / "entry.json").write_text(json.dumps(entry))
+    (tmp_path / "log.jsonl").write_text(f"{json.dumps(entry)}\n" * 2)
+    rule = Rubric("r").checks(call("refund").never())
+    assert [result.verdict for result in grade_many(tmp_path / "log.jsonl", rule, "offline")] == ["fail", "fail"]
+    assert [grade(each, rule, "offline").verdict for each in (entry, tmp_path / "entry.json")] == ["fail"] * 2
+    assert [type(each) for each in runs.read(entry).events] == [Message, ToolCall]

@@ -83,6 +83,12 @@ def test_the_question_of_a_chat_reaches_the_judge() -> None:
     assert (case.input, case.output) == ("How much is it?", "It is 4.")
 
 
+def test_a_column_that_means_the_output_alone_is_it() -> None:
+    """As in a file of many candidates."""
+    (case,) = Suite("s", [Case("a", "Is right")]).answered([{"case": "a", "reply": "It is 4."}])
+    assert case.output == "It is 4."
+
+
 @each_row("kind", [*KINDS])
 def test_rows_that_are_graded_by_a_suite_are_told_the_option(kind: str) -> None:
     """It is no rubric, and no line is printed that would be refused again."""

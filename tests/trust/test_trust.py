@@ -933,6 +933,13 @@ def test_a_file_of_labels_with_other_columns_is_told_the_option(tmp_path: Path) 
         Labels.read(tmp_path / "labels.csv")
 
 
+def test_the_column_with_verdicts_is_proposed_as_the_labels(tmp_path: Path) -> None:
+    """Sooner than that of who gave them."""
+    (tmp_path / "labels.csv").write_text("post,who,usable\nP1,mia,good\n")
+    with pytest.raises(DefinitionError, match=r"columns=\{'key': 'post', 'value': 'usable'\}"):
+        Labels.read(tmp_path / "labels.csv")
+
+
 @pytest.mark.parametrize(
     ("labels", "message"),
     [

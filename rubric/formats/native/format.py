@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -31,7 +32,15 @@ def _rubric_tests(seen: Seen) -> Iterator[str]:
 
 def _name(seen: Seen) -> Iterator[str]:
     """Yield `rubric` for a rubric by its name whose criteria are under another key, which its reader names."""
-    yield from ("rubric" for name in [seen.keys.get("rubric")] if isinstance(name, str) and "assert" in seen.keys)
+    others = {"prompts", "providers", "targets", "tests", "evals", "evalcases", "eval_cases", "cases", "defaultTest"}
+    yield from ("rubric" for name in [seen.keys.get("rubric")] if isinstance(name, str) and not others & {*seen.keys})
+
+
+def _scores(seen: Seen) -> Iterator[str]:
+    """Yield `rubrics` for what each score means, as ragas has it; its reader says how that is written."""
+    held = seen.keys.get("rubrics")
+    is_scale = isinstance(held, Mapping) and all(re.fullmatch(r"score_?\d+\w*", str(key)) for key in held)
+    yield from ["rubrics"] * (is_scale and bool(held))
 
 
 NATIVE = Format(
@@ -43,7 +52,8 @@ NATIVE = Format(
         (SURE, finds("it has the keys 'suite' and {!r}", _rubrics)),
         (SURE, lambda seen: "it has the keys 'suite' and 'cases'" if {"suite", "cases"} <= seen.keys.keys() else ""),
         (SURE, finds("it has the keys 'criteria' and {!r}", _rubric_tests)),
-        (SURE, finds("it has the keys {!r} and 'assert'", _name)),
+        (SURE, finds("it has the key {!r}, and no tests", _name)),
+        (SURE, finds("it has the key {!r} with scores", _scores)),
         (LIKELY, has("suite")),
         (LIKELY, has("criteria", kind=list)),
         (LIKELY, has("text", kind=str)),

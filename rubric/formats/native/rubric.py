@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -143,8 +144,9 @@ def read_criteria(data: Any) -> list[Criterion]:
     seen: dict[str, int] = {}
     criteria = []
     if isinstance(data, dict):
-        rows = [*map(meant_row, criteria_of(data))]
-        line = f"; write criteria: {on_a_line(rows)}" if None not in rows else ""
+        is_scale = all(re.fullmatch(r"score_?\d+\w*", str(key)) for key in data)  # as in ragas
+        rows = [*map(meant_row, [{"text": "How good is it?", "levels": data}] if is_scale else criteria_of(data))]
+        line = f"; {'such as' if is_scale else 'write'} criteria: {on_a_line(rows)}" if None not in rows else ""
         raise DefinitionError("", f"expected a list of criteria, got a mapping{line}")
     for index, item in enumerate(fields.as_list(data, "a list of criteria")):
         with gathering.at(index):

@@ -54,6 +54,6 @@ def _escape(text: str, *, in_property: bool = False) -> str:
     return text.replace(":", "%3A").replace(",", "%2C") if in_property else text
 
 
-def render_summary(report: Report, lead: str = "") -> str:
+def render_summary(report: Report, lead: str = "", *, passed: bool | None = None) -> str:
     """Return *report* as the Markdown of a step's summary after the text *lead*, cut to what GitHub shows."""
-    return f"{markdown.render(report, lead, largest=_LARGEST_SUMMARY).rstrip()}\n\n"
+    return f"{markdown.render(report, lead, largest=_LARGEST_SUMMARY, passed=passed).rstrip()}\n\n"

@@ -36,12 +36,17 @@ _LARGEST, _NOTE = 65_536, 500
 _MARKS: dict[str, str] = {"passed": "✅", "failed": "❌", "ungraded": "⚠️", "deferred": "⏸️"}
 
 
-def render(report: Report, lead: str = "", *, largest: int = _LARGEST) -> str:
-    """Return *report* as Markdown after the text *lead*, cut at an entry to *largest* characters at most."""
-    passed = [evolve(row, path=()) for row in report if row.status == "passed"]
+def render(report: Report, lead: str = "", *, largest: int = _LARGEST, passed: bool | None = None) -> str:
+    """
+    Return *report* as Markdown after the text *lead*, cut at an entry to *largest* characters at most.
+
+    Its mark says whether the report passes, or what a gate of its own says: *passed*.
+    """
+    met = [evolve(row, path=()) for row in report if row.status == "passed"]
     words = {"plain": plain, "cell": cell, "line": line, "score": _score, "fenced": _fence, "marks": _MARKS}
-    passes = [(row, name, entry) for row in passed for name, entry in row.all_entries()]
+    passes = [(row, name, entry) for row in met for name, entry in row.all_entries()]
     given = {"report": report, "grid": grid_of(report), "passes": passes, "most": MOST, "entry_of": _entry_of}
+    given["passed"] = report.passed if passed is None else passed
     text = text_template("report.md").render(words, **given).rstrip()
     lines = (f"{_entry_of('line', 'of the comparison')}{each}" for each in lead.splitlines(keepends=True))
     head, *rest = _ENTRY.split(f"{''.join(lines)}{text}\n")
