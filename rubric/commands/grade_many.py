@@ -108,7 +108,7 @@ class Inputs:
     quiet: bool
     rerun: str | None = None
     keep: bool = True
-    report: Path | None = None
+    report: tuple[Path, ...] = ()
     by: str | None = None
     min_pass_rate: float | None = None
 
@@ -125,9 +125,9 @@ class Inputs:
 
     def check(self, rubric: Path) -> None:
         """Refuse to overwrite a file that is read, or results that would have to be paid for again."""
-        if self.report is not None:
-            reporter_for(self.report)
-            options.refuse_folder(self.report)
+        for report in self.report:
+            reporter_for(report)
+            options.refuse_folder(report)
         if self.store is None:
             refuse_given({"in_doubt"}, "is for a store; name one with --store FILE")
         if self.rerun is not None:
@@ -153,7 +153,7 @@ class Inputs:
             print_line(head + self._head(rubric, judge, columns), problem=True)
         began, files = time.monotonic(), [name, *self.candidates]
         keeper = Keeper.of(rubric.name or "grades", files, keep=self.keep, store=self.store)
-        noted = _Noted(self.called, keeper, keeps=self.report is not None or self.by is not None)
+        noted = _Noted(self.called, keeper, keeps=bool(self.report) or self.by is not None)
         try:
             with (
                 nullcontext() if self.store is None else Store(self.store, in_doubt=self.in_doubt) as store,
@@ -184,8 +184,8 @@ class Inputs:
             keeper.end()
             raise SystemExit(INTERRUPTED) from None
         keeper.end()
-        if self.report is not None:
-            self._write_report(self.report, rubric.name or self.called, noted.kept, time.monotonic() - began)
+        for report in self.report:
+            self._write_report(report, rubric.name or self.called, noted.kept, time.monotonic() - began)
         summary, short = noted.counts.summary(), noted.short
         others = [f"  and {more:,} more"] if (more := summary.results - summary.passed - len(short)) else []
         head = "not passed:" if keeper.folder is None else "not passed; `rubric view` shows all:"
@@ -301,8 +301,9 @@ def _check(context: click.Context) -> None:
 @click.option(
     "--report",
     type=options.PATH,
+    multiple=True,
     metavar="FILE",
-    help="Write a page here (.html), or a report for CI: .xml, .md, .sarif.",
+    help="Write a page here (.html), or a report for CI: .xml, .md, .sarif; repeatable.",
 )
 @options.BY
 @options.KEEP

@@ -234,6 +234,9 @@ def compare(
     Raises:
         DefinitionError: No candidate is in both, labels are not a pair, or nothing is grouped like that.
     """
+    if hasattr(by, "tolist"):  # a column of a frame
+        line = "compare(new, old, by=dict(zip([g.key or str(g.index) for g in new], by)))"
+        raise DefinitionError("by", f"a column has no names of candidates, by which groups are told; write {line}")
     texts = [
         each for each in (new, old) if isinstance(each, str) and len(each.split()) > 1 and not fields.names_a_file(each)
     ]

@@ -151,8 +151,9 @@ def test_the_mark_of_a_comment_is_that_of_the_exit_code(folder: Path) -> None:
 
 
 def test_many_candidates_are_reported_to_ci(folder: Path) -> None:
-    """JUnit has a test for each, and the exit code is that of the pass rate."""
-    done = graded(folder, "--report", folder / "junit.xml", "--min-pass-rate", "1")
+    """JUnit has a test for each, and the exit code is that of the pass rate; several reports are of one run."""
+    done = graded(folder, "--report", folder / "junit.xml", "--report", folder / "r.md", "--min-pass-rate", "1")
+    assert (folder / "r.md").read_text("utf-8").startswith("## polite")
     whole = grade_many(TEXTS, load(folder), "offline").collect()
     suite = JUnitXml.fromfile(str(folder / "junit.xml"))
     assert (suite.tests, suite.failures, done.exit_code) == (len(TEXTS), sum(not one.passed for one in whole), 1)
