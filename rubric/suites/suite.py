@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 def _as_cases(value: Iterable[Case]) -> tuple[Case, ...]:
     given = fields.as_tuple("cases", value, object, "cases")
     for index, one in enumerate(given):
+        if isinstance(one, Mapping):
+            row = "Case(rubric=rubric, **row) for row in rows" if "id" in one else None
+            row = row or "Case(f'{n}', rubric, **row) for n, row in enumerate(rows)"
+            raise fields.refuse(f"cases[{index}]", one, f"a Case; rows become cases by [{row}]")
         if not isinstance(one, Case):
             raise fields.refuse(f"cases[{index}]", one, "a Case, such as Case('refund', rubric, output='...')")
     return cast("tuple[Case, ...]", given)
