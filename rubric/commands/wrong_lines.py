@@ -136,8 +136,10 @@ def _read_options(
             is_pair = bool(units) and units[-1][0] == "columns" and not unit[0] and "=" in unit[1][0]
             units.append(("columns", ["--column", *unit[1]]) if is_pair else unit)
             continue
-        is_delimiter = bool(rest) and rest[0][1][0] in _DELIMITERS
-        cure = _option_cure(context, command, "--delimiter" if is_delimiter else option)
+        given = value or (rest[0][1][0] if rest else "")
+        is_form = option in ("-f", "-F", "--type", "--fmt") and given in _forms(own)
+        cure = _option_cure(context, command, "--delimiter" if given in _DELIMITERS else option)
+        cure = "; did you mean '--format'?" if is_form else cure
         by_cure.setdefault(_ACTION.sub("; ", cure, count=1), []).append(option)
         others = [words[0] for name, words in (*units, *rest[1:]) if not name and words[0][:1] != "-"]
         typed_already = {name for name, _ in (*units, *rest)}
@@ -147,6 +149,11 @@ def _read_options(
         said, *(f"no such option {', '.join(dict.fromkeys(names))}{cure}" for cure, names in by_cure.items())
     )
     return said, units if is_whole else None
+
+
+def _forms(own: Mapping[str, click.Option]) -> Collection[str]:
+    """Return the forms in which a command with its *own* options prints."""
+    return getattr(own["--format"].type, "choices", ()) if "--format" in own else ()
 
 
 def _is_unknown(unit: Unit) -> bool:
@@ -218,8 +225,7 @@ class _Unknown:
             return [("FILE 2", given)]
         if kind == "TEXT":
             return [*[("TEXT", given)] * bool(given), ("FILE 2", ["-"])] if given or self.name == "--stdin" else []
-        forms = getattr(self.own["--format"].type, "choices", ()) if "--format" in self.own else ()
-        if kind == ">" and value in forms:
+        if kind == ">" and value in _forms(self.own):
             return [("form", ["--format", value])]
         if kind == ">" and Path(value).suffix in _PRINTED and not Path(value).exists():
             return [(">", given)]

@@ -235,7 +235,10 @@ def plan_answer(case: Case, target: object) -> Plan:
 def why_deferred(case: Case, assigned: Assigned, candidate: Candidate | None, target: object) -> str:
     """Return why *case* is deferred: it has no candidate, or no judge that can be asked; empty if it is not."""
     if candidate is None and target is None:
-        return f"{NO_RESPONSE}; --target {PROVIDERS} asks those of its file" if case.providers else NO_RESPONSE
+        ends = case.messages[-1:]
+        is_answered = bool(ends) and ends[0].role == "assistant"
+        said = "; its messages end with an answer, which is its output if it is graded: give it as output" * is_answered
+        return f"{NO_RESPONSE}{said}" + f"; --target {PROVIDERS} asks those of its file" * bool(case.providers)
     if candidate is None and isinstance(target, Providers) and (why := target.why_not(case)):
         return why
     if candidate is not None and (lacks := case.lacks(candidate)):

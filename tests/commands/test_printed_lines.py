@@ -203,6 +203,7 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("grade polite.yaml reply.txt -j offline -o yaml", "grade polite.yaml reply.txt -j offline --format json"),
         ("grade polite.yaml reply.txt --judge offline offline", "grade polite.yaml reply.txt --judge offline -j offline"),
         ("grade-many polite.yaml rows.jsonl -j offline --out r.xlsx", "grade-many polite.yaml rows.jsonl -j offline --out r.jsonl"),
+        ("lint polite.yaml -f json", "lint polite.yaml --format json"),
         ("plan polite.yaml --answers rows.jsonl -j offline", "plan polite.yaml rows.jsonl -j offline"),
         ("plan polite.yaml --input rows.jsonl -j offline", "plan polite.yaml rows.jsonl -j offline"),
         ("grade polite.yaml --input rows.jsonl -j offline", "grade-many polite.yaml rows.jsonl -j offline"),

@@ -36,6 +36,11 @@ def refusal_of(document: str) -> str:
             "{text: a, rubric: [{score_range: [0, 3], outcome: b}]}",
             "{text: a, levels: [{score_range: [0, 3], text: b}]}",
         ),
+        ("{check: '/ticket #[0-9]+/i'}", '{check: {matches: "(?i)ticket #[0-9]+"}}'),
+        (
+            "{text: Says sorry, if: It is late}",
+            "{text: Says sorry, tree: {ask: It is late, yes: {ask: Says sorry, yes: 1, no: 0}, no: 1}}, which counts as met",
+        ),
         ("{expects: Is warm}", "{text: Is warm}"),
         ("{scores: Is warm}", "{text: Is warm, answer: unit}"),
         ("{text: a, required: always}", "{text: a, required: true}"),

@@ -130,7 +130,10 @@ def test_rubric_problems(text: str, problem: str) -> None:
             "{text: a, weight: -0.5}",
             "30: criteria[0].weight: expected a finite number from 0, got -0.5; write {text: a, polarity: penalty, weight: 0.5}, and in the rubric aggregation: points",
         ),
-        ("{text: a, weight: heavy}", "30: criteria[0].weight: expected a finite number from 0, got 'heavy'"),
+        (
+            "{text: a, weight: heavy}",
+            "30: criteria[0].weight: expected a finite number from 0, got 'heavy'; such as weight: 2",
+        ),
         ("{text: a, weight: true}", "30: criteria[0].weight: expected a finite number from 0, got True"),
         ("{text: a, min_score: 0}", "33: criteria[0].min_score: expected a finite number above 0 to 1, got 0"),
         ("{text: a, polarity: guarded}", "32: criteria[0].polarity: unknown value 'guarded'; did you mean 'guard'?"),

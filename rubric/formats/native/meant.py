@@ -32,6 +32,7 @@ _TYPES: dict[str, dict[str, Any]] = {
 _CHECKS = {"regex": "matches", "pattern": "matches", "startswith": "starts_with"}
 _LOW, _HIGH = "min low minimum lowest from start min_value", "max high maximum highest to end max_value"
 _SHOWN = ("continue-on-error", "continue_on_error", "allow_failure", "informational", "non_blocking", "advisory")
+_CONDITIONS = ("if", "condition", "only_if", "applies_if", "depends_on")
 _REPLIES = ("output", "answer", "text", "reply", "example", "completion")
 _TAGS = ("category", "group", "section", "dimension", "area", "tag")
 _SCORES = "scores values points score value weights"
@@ -91,6 +92,8 @@ def _also(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], d
     said = f", or {other[0]}" if other else ""
     if "contains_all" in meant.get("check", ()) and "contains_all" not in repr(data):
         said += ", or for one of them, contains_any"
+    if "tree" in meant and not {"tree", *_TREE} & data.keys():
+        said += ", which counts as met where the first answer is no"
     if meant.get("polarity") == "penalty" != data.get("polarity"):
         said += ", and in the rubric aggregation: points"
     return said
@@ -196,6 +199,10 @@ def _together(rest: dict[str, Any], keys: Collection[str], checks: Collection[st
         if isinstance(labels := rest.get(key), list) and isinstance(scores := take(_SCORES), list):
             is_paired = len(scores) == len(rest.pop(key))
             yield {"choices": dict(zip(map(str, labels), scores, strict=True)) if is_paired else None}
+    asked = next((rest[key] for key in _CONDITIONS if " " in str(rest.get(key, ""))), None)
+    if isinstance(asked, str) and isinstance(text := rest.get("text"), str):
+        take(" ".join(_CONDITIONS))
+        yield {"tree": {"ask": asked, "yes": {"ask": text, "yes": 1, "no": 0}, "no": 1}}
     if (points := take("penalty deduction")) not in (None, False):
         yield {"polarity": "penalty", **({} if points is True else {"weight": points})}
 
@@ -256,6 +263,8 @@ def _case_in(value: Mapping[Any, Any]) -> bool | None:
 def _in_check(value: Any, checks: Collection[str]) -> dict[str, Any]:
     """Return the fields that are meant by the *value* of a check; {} if none is."""
     value = value[0] if isinstance(value, list) and len(value) == 1 else value
+    if isinstance(value, str) and (pattern := re.fullmatch("/(.+)/(i?)", value)):
+        return {"check": {"matches": f"(?i){pattern[1]}" if pattern[2] else pattern[1]}}
     if isinstance(value, str):
         return {} if value == "is_json" else _check(value, None, checks)
     if isinstance(value, dict) and (rule := _order_in(value)):
