@@ -165,6 +165,8 @@ def lost_in(said: str, typed: list[str]) -> list[str]:
         *re.findall(r"'\[rubric\|suite\]': '([^']*)' is not one of", said),
     }
     told |= {part for each in re.findall(r"[Ww]ithout ([^;]*?), write", said) for part in shlex.split(each)}
+    if "is a command" in said:  # another than the typed one
+        told.add(typed[0])
     parts = [
         part for each in typed for part in (each.split("=", 1) if each.startswith("--") and "=" in each else [each])
     ]

@@ -139,7 +139,10 @@ def ungraded_first(command: click.Command, files: Sequence[str]) -> str:
     """Return what is said of a rubric where *command* takes results, beside labels of people; '' if there is none."""
     results = [file for held, file in zip(_places(command), files, strict=False) if held == "results"]
     rubrics = [file for file in results if kind_of(file) == "rubric"]
-    labels = [file for file in files if _LABELLED & first_row(Path(file)).keys()] if rubrics else []
+    held = {file: {*first_row(Path(file))} for file in files} if rubrics else {}
+    labels = [file for file, names in held.items() if _LABELLED & names]
+    if command.name == "estimate":  # what rows with answers would cost is meant
+        labels = [file for file in labels if held[file].isdisjoint({"output", "answer", "response"})]
     if not rubrics or not (labels or command.name == "agree"):
         return ""
     graded = f"rubric grade-many {shlex.quote(rubrics[0])} answers.jsonl --out results.jsonl"

@@ -11,6 +11,7 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
@@ -28,7 +29,7 @@ from rubric.commands.messages import was_given
 from rubric.commands.options import refuse_given
 from rubric.commands.output import Command, print_json, print_line, print_markdown, print_result, tell_rate
 from rubric.commands.running import SUITES_ONLY, RunOptions, pick_cases
-from rubric.embed import JudgeLike, Wording, cell, clean, counted, one_candidate
+from rubric.embed import JudgeLike, Wording, cell, clean, counted, one_candidate, read_json
 from rubric.engine.sources import holds_many
 from rubric.formats.agentv.targets import lacking_variables
 from rubric.formats.projects import is_rubric
@@ -176,6 +177,8 @@ class Inputs:
             raise click.UsageError("standard input (-) is given for two things, and can be read once; name a file")
         text = "(the candidate)" if output is None else options.read_stream(output)
         refuse_log("", text, str(file))
+        if file == "-" and _are_rows(text):
+            raise click.UsageError("these are rows; rows are a file, such as rubric grade-many rubric.yaml rows.jsonl")
         if file and Path(file).suffix in (".yaml", ".yml") and re.search(r"(?m)^(suite|cases|criteria):", text):
             alone = {} if is_rubric(file) else {"ARGUMENTS": [file]}
             raise WrongLineError(f"{file} is a rubric or a suite; {as_text}; a suite is graded alone", alone)
@@ -215,6 +218,15 @@ class Inputs:
                 command, *arguments = shlex.split(address)
                 servers[name] = StdioServer(command, arguments)
         return AgentTarget(self.target, servers)
+
+
+def _are_rows(text: str) -> bool:
+    """True if *text* is lines of JSON with the same keys: rows, and no answer of one."""
+    lines = [line for line in text.splitlines() if line.strip()][:2]
+    with suppress(ValueError):
+        rows = [read_json(line) for line in lines if line.lstrip().startswith("{")]
+        return len(rows) == 2 and rows[0].keys() == rows[1].keys()  # noqa: PLR2004 - the first two tell
+    return False
 
 
 def _check(context: click.Context) -> None:

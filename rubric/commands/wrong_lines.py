@@ -137,9 +137,10 @@ def _read_options(
             units.append(("columns", ["--column", *unit[1]]) if is_pair else unit)
             continue
         given = value or (rest[0][1][0] if rest else "")
+        is_number = option == "-r" and given.isdigit() and "--repeat" in own
         is_form = option in ("-f", "-F", "--type", "--fmt") and given in _forms(own)
         cure = _option_cure(context, command, "--delimiter" if given in _DELIMITERS else option)
-        cure = "; did you mean '--format'?" if is_form else cure
+        cure = "; did you mean '--format'?" if is_form else "; did you mean '--repeat'?" if is_number else cure
         by_cure.setdefault(_ACTION.sub("; ", cure, count=1), []).append(option)
         others = [words[0] for name, words in (*units, *rest[1:]) if not name and words[0][:1] != "-"]
         typed_already = {name for name, _ in (*units, *rest)}
@@ -234,6 +235,8 @@ class _Unknown:
 
     def _as_option(self, known: click.Option, new: list[str], value: str, *, takes: bool) -> list[Unit]:
         """Return the words *new*, of an option that is *known*, with the *value* if it *takes* one."""
+        if new[0] == "--out" and value in _forms(self.own):
+            return [("form", ["--format", value])]
         if value and value not in getattr(known.type, "choices", [value]) and Path(value).exists():
             return [("", [value])]
         if takes or not value:

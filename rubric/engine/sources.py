@@ -331,6 +331,8 @@ def _check_first(item: object, columns: Columns) -> None:
     if (isinstance(item, list | tuple) and not is_chat(item)) or is_message(item):
         said = f"its items are not candidates, but {name_of_type(item)}s"
         raise DefinitionError("candidates", said + cure_of(item))
+    if columns.named and isinstance(item, str):
+        raise DefinitionError("columns", "there are no rows with columns here, but texts; leave it out")
     if isinstance(item, Placed) and columns.named:
         raise DefinitionError("columns", "these are parts of a data set already; say it there: Shard.of(..., columns=)")
     if has_columns(item, columns):

@@ -367,8 +367,10 @@ def word_cure(part: str, owner: str, word: str, known: Collection[str]) -> str:
     bare = word.lstrip("-").replace("-", "_")
     term = "" if bare.startswith("no_") else term_of(bare)
     dashes = word[: len(word) - len(word.lstrip("-"))]
-    typed = {word, word.lower(), *([word.removesuffix("s")] if part == "commands" else [])}
-    for meant, (cure, words) in product((typed, {f"{dashes}{term}"}), [*cures_in(part, owner, "every")]):
+    one = {word.removesuffix("s")} if part == "commands" else set[str]()
+    for meant, (cure, words) in product(
+        ({word, word.lower()}, one, {f"{dashes}{term}"}), [*cures_in(part, owner, "every")]
+    ):
         option = re.search(r"(?:^|such as )(--[\w-]+)", cure)
         fits = option[1] in known if option else cure in known or " " in cure
         joined = [f"--{each.replace('-', '')}" for each in words if dashes == each[:2] == "--"]

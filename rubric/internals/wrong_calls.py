@@ -352,8 +352,8 @@ class _Call:
         """Return *line*, which calls another type, with one argument more if it takes that; else what is said of it."""
         before, code = line.rpartition("write ")[::2]
         kind = code.partition("(")[0]
-        other = getattr(import_module("rubric"), kind, None) if kind else None
-        taken = _parameters(other) if isinstance(other, type) else {}
+        other = getattr(import_module("rubric"), kind, None) if kind.isidentifier() else None
+        taken = _parameters(other) if callable(other) else {}
         word = name if name in taken else argument_for(kind, name, taken)
         merged = merge(code, f"{word}={source_of(word, value)}", "", ()) if word else ""
         if merged and sound(f"; write {merged}"):

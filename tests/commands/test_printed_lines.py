@@ -204,6 +204,12 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("grade polite.yaml reply.txt --judge offline offline", "grade polite.yaml reply.txt --judge offline -j offline"),
         ("grade-many polite.yaml rows.jsonl -j offline --out r.xlsx", "grade-many polite.yaml rows.jsonl -j offline --out r.jsonl"),
         ("lint polite.yaml -f json", "lint polite.yaml --format json"),
+        ("grade suite.yaml -j offline -r 2", "grade suite.yaml -j offline --repeat 2"),
+        ("grade polite.yaml rows.jsonl -j offline -o json", "grade-many polite.yaml rows.jsonl -j offline --format json"),
+        (
+            "grade-many polite.yaml rows.jsonl -j offline -j offline --vote majority",
+            "grade-many polite.yaml rows.jsonl -j offline -j offline",
+        ),
         ("plan polite.yaml --answers rows.jsonl -j offline", "plan polite.yaml rows.jsonl -j offline"),
         ("plan polite.yaml --input rows.jsonl -j offline", "plan polite.yaml rows.jsonl -j offline"),
         ("grade polite.yaml --input rows.jsonl -j offline", "grade-many polite.yaml rows.jsonl -j offline"),

@@ -41,6 +41,8 @@ def refusal_of(document: str) -> str:
             "{text: Says sorry, if: It is late}",
             "{text: Says sorry, tree: {ask: It is late, yes: {ask: Says sorry, yes: 1, no: 0}, no: 1}}, which counts as met",
         ),
+        ("{check: {not_contains: [b, c]}}", "{check: {contains_any: [b, c]}, polarity: guard}"),
+        ("{id: d, ask: Is a, yes: 1, no: 0}", "{id: d, text: Is a, tree: {ask: Is a, yes: 1, no: 0}}"),
         ("{expects: Is warm}", "{text: Is warm}"),
         ("{scores: Is warm}", "{text: Is warm, answer: unit}"),
         ("{text: a, required: always}", "{text: a, required: true}"),

@@ -581,6 +581,12 @@ SAYS = [
     ("Criterion('a', rule=call('x').at_most(1))", "Write Criterion('a', check=call('x').at_most(1))"),
     ("r.chooses('a', cold=0, warm=1)", "write rubric.chooses('a', {'cold': 0, 'warm': 1})"),
     ("r.expects(r, weight=2)", "such as rubric.includes(other, weight=2)"),
+    ("prefer(['a', 'b'], r, judge='offline')", "write prefer(a, b, rubric, judge='offline')"),
+    (
+        "grade_many(['a'], r, 'offline', index=['x'])",
+        "'key': k} for o, k in zip(candidates, index)], rubric, 'offline')",
+    ),
+    ("r.chooses('a', {'warm': 'kind'}, scores={'warm': 1})", "Choice('cold', 0, text='curt')]))"),
     ("r.passing_at(80)", "got 80; 80% is 0.8"),
     ("r.passing_at(3)", "3 on a scale from 1 to 5 is 0.5, and 3 of 5 points are 0.6"),
     (

@@ -199,12 +199,23 @@ def _together(rest: dict[str, Any], keys: Collection[str], checks: Collection[st
         if isinstance(labels := rest.get(key), list) and isinstance(scores := take(_SCORES), list):
             is_paired = len(scores) == len(rest.pop(key))
             yield {"choices": dict(zip(map(str, labels), scores, strict=True)) if is_paired else None}
-    asked = next((rest[key] for key in _CONDITIONS if " " in str(rest.get(key, ""))), None)
-    if isinstance(asked, str) and isinstance(text := rest.get("text"), str):
-        take(" ".join(_CONDITIONS))
-        yield {"tree": {"ask": asked, "yes": {"ask": text, "yes": 1, "no": 0}, "no": 1}}
+    if tree := _tree_in(rest):
+        yield tree
     if (points := take("penalty deduction")) not in (None, False):
         yield {"polarity": "penalty", **({} if points is True else {"weight": points})}
+
+
+def _tree_in(rest: dict[str, Any]) -> dict[str, Any]:
+    """Return the tree of questions that stands beside a text, or whose first question is a condition; {} if none."""
+    asked = next((rest[key] for key in _CONDITIONS if " " in str(rest.get(key, ""))), None)
+    text = rest.get("text")
+    if {"ask", "yes", "no"} <= rest.keys() and isinstance(rest["ask"], str) and "tree" not in rest:
+        return {"text": rest.pop("text", rest["ask"]), "tree": {key: rest.pop(key) for key in ("ask", "yes", "no")}}
+    if not isinstance(asked, str) or not isinstance(text, str):
+        return {}
+    for key in _CONDITIONS:
+        rest.pop(key, None)
+    return {"tree": {"ask": asked, "yes": {"ask": text, "yes": 1, "no": 0}, "no": 1}}
 
 
 def _alone(key: str, value: Any, keys: Collection[str], checks: Collection[str]) -> dict[str, Any]:
@@ -294,7 +305,8 @@ def _order_in(value: Mapping[Any, Any]) -> dict[str, Any]:
 def _check(name: str, value: Any, checks: Collection[str]) -> dict[str, Any]:
     """Return the fields that are meant by a check with a *name* and its *value*; {} if none is."""
     if denied := re.fullmatch("not?[-_ ](.+)", name):
-        found = _check(denied[1], value, checks)
+        any_of = "contains_any" if denied[1] == "contains" and isinstance(value, list) else denied[1]  # none of them
+        found = _check(any_of, value, checks)
         return {**found, "polarity": "guard"} if found else {}
     if name in ("length", "words", "word_count") and isinstance(value, dict) and len(value) == 1:
         return _check(f"{next(iter(value))}_{name}", next(iter(value.values())), checks)
