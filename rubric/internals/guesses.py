@@ -377,7 +377,7 @@ def word_cure(part: str, owner: str, word: str, known: Collection[str]) -> str:
         if fits and meant & {*words, *joined}:
             return f"; did you mean {cure!r}?" if " " not in cure or cure.startswith("--") else f"; {cure}"
     names = {name.lstrip("-").replace("-", "_"): name for name in known}
-    near = names.get(argument_for(owner, bare, names), "") or misspelt(word, known) or names.get(term, "")
+    near = names.get(argument_for(owner, bare, names), "") or names.get(term, "") or misspelt(word, known)
     return f"; did you mean {near!r}?" if near else ""
 
 
