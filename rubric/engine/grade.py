@@ -247,12 +247,8 @@ def one_candidate(value: object, /, field: str = "candidate", **beside: str) -> 
     if isinstance(value, str) and not is_log(value):
         return of_text(field, value)
     from rubric.engine import columns, sources  # noqa: PLC0415 - a text needs no reader of rows
-    from rubric.runs.log_texts import refuse_log  # noqa: PLC0415 - as above
 
-    if isinstance(value, str):
-        refuse_log(field, value)
-
-    if isinstance(value, Path) and not sources.holds_many(value):
+    if isinstance(value, str) or (isinstance(value, Path) and not sources.holds_many(value)):
         try:
             return sources.as_candidate(value)
         except DefinitionError as error:

@@ -339,6 +339,7 @@ class Candidate(Shown):
 
 _SAID = re.compile(r'"role"\s*:\s*"(?:user|assistant|system|tool|model|developer|human|ai)"')
 _HELD = re.compile(r'"(?:content|parts|tool_calls)"\s*:')
+"""What a message has in JSON, also of a log that is cut off: who speaks, and what is said or called."""
 
 
 def is_log(text: str) -> bool:

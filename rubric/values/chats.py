@@ -24,8 +24,9 @@ from rubric.values.runs import Event, Media, MediaKind, Message, Run, ToolCall
 _SAID = frozenset({"content", "tool_calls", "function_call", "refusal"})
 _ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "model": "assistant", "function": "tool"}
 _SPEAKERS = {
-    **dict.fromkeys(("user", "human", "customer", "client", "caller"), "user"),
-    **dict.fromkeys(("assistant", "gpt", "chatgpt", "ai", "agent", "bot", "chatbot", "model"), "assistant"),
+    **_ROLES,
+    **dict.fromkeys(("user", "customer", "client", "caller"), "user"),
+    **dict.fromkeys(("assistant", "gpt", "chatgpt", "agent", "bot", "chatbot"), "assistant"),
     "system": "system",
 }
 """Who speaks in ShareGPT's chats (`from`, `value`), and in transcripts of support (`speaker`, `text`)."""

@@ -83,7 +83,7 @@ def _meant_rows(matrix: Any) -> str:
     axes = [*matrix.values()] if isinstance(matrix, dict) else []
     if not axes or not all(isinstance(values, list) for values in axes) or math.prod(map(len, axes)) > _MOST_ROWS:
         return "such as matrix: [{cell: {tone: warm}, variables: {tone: warm}}]"
-    rows = [_meant_row(dict(zip(matrix, values, strict=True))) for values in product(*axes)]
+    rows = [_row_of(dict(zip(matrix, values, strict=True))) for values in product(*axes)]
     return f"write {on_a_line({'matrix': rows})[1:-1]}"
 
 
@@ -93,7 +93,8 @@ _AXES = {"judge": "judge", "rubric": "rubric"} | dict.fromkeys(
 """The fields of a case that the values of an axis may be; those of others are variables."""
 
 
-def _meant_row(cell: Data) -> Data:
+def _row_of(cell: Data) -> Data:
+    """Return the row of a matrix that a *cell* of a CI system's stands for."""
     fields = {_AXES[axis]: value for axis, value in cell.items() if axis in _AXES}
     variables = {axis: value for axis, value in cell.items() if axis not in _AXES}
     return {"cell": cell, **fields, **({"variables": variables} if variables else {})}
@@ -139,12 +140,14 @@ def refuse_unfilled(case: Data, written: Data | None = None) -> None:
     known = {**_mapping(case.get("cell")), **_mapping(case.get("variables"))}
     for key in _FILLED:
         for text in _texts((case if written is None else written).get(key)):
-            file = "rubric.yaml" if key == "rubric" else "text.md"
-            file = f"for braces in the text itself, have it in a file: {key}: file://{file}"
-            if (other := re.search(r"\$\{\{\s*(?:[\w-]+\.)*([\w-]+)\s*\}\}", text)) and other[1] not in known:
-                said = f"{other[0]} would stay as it is, and no variable of the case is called {other[1]}"
-                raise DefinitionError(key, f"{said}; write what it stands for; {file}")
-            slots = [slot for slot in _LIKE_SLOT.finditer(text) if (slot[1] or slot[2]) in known]
+            found = [*_LIKE_SLOT.finditer(text)]
+            slots = [slot for slot in found if (slot[1] or slot[2]) in known]
+            file = f"file://{'rubric.yaml' if key == 'rubric' else 'text.md'}" if found else ""
+            in_a_file = f"for braces in the text itself, have it in a file: {key}: {file}"
+            for slot in found:
+                if slot[0].startswith("${{") and slot[1] not in known:  # which no text of its own has
+                    said = f"{slot[0]} would stay as it is, and no variable of the case is called {slot[1]}"
+                    raise DefinitionError(key, f"{said}; write what it stands for; {in_a_file}")
             if written is not None:
                 slots = [slot for slot in slots if not _SLOT.fullmatch(slot[0]) or "." in slot[0]]
             whole = text
@@ -156,7 +159,7 @@ def refuse_unfilled(case: Data, written: Data | None = None) -> None:
                 said = f"{slots[0][0]} would stay as it is: "
                 said += "a slot is {{ name }}" if written is not None else "a case's own texts have no slots"
                 line = on_a_line({key: whole})[1:-1]
-                raise DefinitionError(key, f"{said}; write {line}; {file}")
+                raise DefinitionError(key, f"{said}; write {line}; {in_a_file}")
 
 
 def _mapping(value: Any) -> Data:
