@@ -18,7 +18,6 @@ from rubric.embed import fields, rows_in, shorten
 from rubric.engine.sources import holds_many
 from rubric.formats.projects import is_rubric
 from rubric.formats.registry import find_format, format_names
-from rubric.runs import is_run
 
 Change = Mapping[str, Sequence[str]]
 """What makes the line that was meant of the one that was typed: words by what they are; see `wrong_lines`."""
@@ -89,7 +88,7 @@ def kind_of(file: str = "") -> str:
     """Return what *file* holds: a `rubric`, `results`, or `*` for another thing; '' if there is none."""
     with suppress(RubricError, OSError):
         is_small = Path(file).is_file() and Path(file).stat().st_size < _LARGEST
-        if is_small and is_rubric(file) and not (Path(file).suffix == ".json" and is_run(file)):
+        if is_small and is_rubric(file) and (Path(file).suffix != ".json" or load(file) is not None):  # of any JSON
             return "rubric"
     if Path(file).is_file() and holds_results(Path(file)):
         return "results"

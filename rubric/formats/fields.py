@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import cache
+from contextlib import contextmanager, suppress
+from functools import cache, partial
 from typing import Any, TypeVar, cast
 
 import attrs
@@ -20,6 +20,7 @@ from attrs import Attribute, define, field
 
 from rubric.errors import DefinitionError, DumpError, LoadError, Problem
 from rubric.formats.document import Document, KeyPath, Node, find, load_error, plain, show_path, steps_of, uncut
+from rubric.internals.conversions import meant_value
 from rubric.internals.fields import check_text, default_of
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guesses import form_cure, key_cure, value_cure
@@ -73,17 +74,30 @@ def mismatch(what: str, found: object) -> DefinitionError:
 
 
 class UnknownKeyError(WrongKeyError):
-    """A *key* that is none of those *allowed*. Near names are looked for only when it is shown."""
+    """
+    A *key* that is none of those *allowed*. Near names are looked for only when it is shown.
 
-    def __init__(self, key: Any, allowed: Iterable[str], owner: str = "", value: Any = None) -> None:
+    *refusal* returns why another key refuses the value, or ''.
+    """
+
+    def __init__(
+        self,
+        key: Any,
+        allowed: Iterable[str],
+        owner: str = "",
+        value: Any = None,
+        refusal: Callable[[str], str] = lambda _: "",
+    ) -> None:
         super().__init__("", f"unknown key {key!r}")
-        self.key, self.allowed, self.owner, self.value = key, allowed, owner, value
+        self.key, self.allowed, self.owner, self.value, self.refusal = key, allowed, owner, value, refusal
 
 
 def message_of(problem: DefinitionError) -> str:
     """Return the message of *problem*, its cure as a file has it; that of an unknown key has the nearest known one."""
     if isinstance(problem, UnknownKeyError):
-        return f"unknown key{key_cure(problem.owner, problem.key, problem.allowed, problem.value)}"
+        cure = key_cure(problem.owner, problem.key, problem.allowed, problem.value)
+        meant = re.search("^; did you mean '(.*)'", cure)
+        return f"unknown key{cure}{f' {why}' if meant and (why := problem.refusal(meant[1])) else ''}"
     message = re.sub(r"; write \w+=\[.* for .* in .*$", "", problem.message)  # only Python has comprehensions
     message = re.sub(r'score \w+\(\), which is (\w+)="(\w+)"', r"write \1: \2", message)
     return message.replace(f"write {problem.field}=", f"write {problem.field}: ") + form_cure(message)
@@ -177,11 +191,23 @@ def reader_of(
         for key in given:
             if key not in rows:
                 allowed = [*rows, *(name for name in beside if name not in rows)]
-                gathering.problems.append(((key,), UnknownKeyError(key, allowed, cls.__name__, given[key])))
+                refusal = partial(_refusal, rows, fields, given[key])
+                gathering.problems.append(((key,), UnknownKeyError(key, allowed, cls.__name__, given[key], refusal)))
         gathering.finish()
         return cls(**values)
 
     return read
+
+
+def _refusal(rows: Mapping[str, tuple[str, Read | None]], fields: list[Attribute[Any]], value: Any, key: str) -> str:
+    """Return the sentence that *key*, one of the *rows*, does not take *value*; '' if it does."""
+    name, read_value = rows.get(key, ("", None))
+    gathering = Gathering()
+    for attribute in (each for each in fields if each.name == name):
+        with gathering.at():
+            _check(attribute, _read_with_cure(read_value, value) if read_value else value)
+    why = message_of(gathering.problems[0][1]) if gathering.problems else ""
+    return f"There, {why}"[: None if why else 0]
 
 
 def _read_with_cure(read: Read, data: Any) -> Any:
@@ -221,7 +247,23 @@ def _check(attribute: Attribute[Any], data: Any) -> None:
         path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in rest)
         if first != attribute.name:
             path = f"{first}{path}"
-        raise DefinitionError(path.removeprefix("."), problem.message + cure(data, problem.message)) from None
+        said = problem.message + cure(data, problem.message)
+        raise DefinitionError(path.removeprefix("."), said + _meant(attribute, data, said)) from None
+
+
+def _meant(attribute: Attribute[Any], data: Any, message: str) -> str:
+    """Return the end of *message*, on *data* for a field, with the value that was meant; '' if it has a cure."""
+
+    def fits(value: object) -> bool:
+        with suppress(DefinitionError, TypeError, ValueError):
+            convert: Any = attribute.converter
+            if attribute.validator:
+                attribute.validator(None, attribute, convert(value) if convert else value)
+                return True
+        return False
+
+    found = meant_value(attribute.name, data, fits) if type(data) in (str, int, float) and "; " not in message else []
+    return f"; write {attribute.name}: {found[0]}" if found and isinstance(found[0], int | float) else ""
 
 
 def read_each(data: Mapping[Any, Any], read: Callable[[Any], T]) -> dict[Any, T]:

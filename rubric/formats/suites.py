@@ -148,7 +148,8 @@ def _read(document: Document, format_: str | None, loading: Loading, name: str) 
     except LoadError as error:
         remark = f"{document.source}: read as {guess.format}, since {guess.why}; if it is another, name one with "
         remark = Wording(remark, format=None)
-        raise LoadError(error.problems, guess.format, remark if guess.why else "") from None
+        is_certain = known.own and "'suite'" in guess.why  # a key that no other format has
+        raise LoadError(error.problems, guess.format, remark if guess.why and not is_certain else "") from None
     except Exception as error:
         if known.own:
             raise

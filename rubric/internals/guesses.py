@@ -335,20 +335,26 @@ def refuse_several_checks(checks: Sequence[object]) -> None:
 def key_cure(owner: str, key: object, allowed: Iterable[str], value: object = None) -> str:
     """Return the end of the message on *key*, unknown to *owner*, a class; it shows a *value* that is one word."""
     names = [*allowed]
-    of_kind = f"{owner}.{_kind_in_files(value)}"  # a key may mean another thing with another kind of value
+    of_kind = f"{owner}.{kind_in_files(value)}"  # a key may mean another thing with another kind of value
     means = table()["keys"].get(of_kind, {}).values()
     owner = of_kind if any(str(key) in words.split() for words in means) else owner
-    cure = word_cure("keys", owner, str(key), names) or suggest(shorten(str(key), 40), names)
+    near = nearest(shorten(str(key), 40), names, 0.75)
+    other = f"; did you mean {near[0]!r}?" if near else f"; allowed: {', '.join(names)}"
+    cure = word_cure("keys", owner, str(key), names) or other
     one = value[0] if isinstance(value, list) and len(value) == 1 else value
     plain = str(one).strip("$€£ ")
     is_one = isinstance(one, str | int | float) and not isinstance(one, bool) and re.fullmatch(r"[\w./:%-]+", plain)
     return re.sub(r"\{value\|(.*?)\}", plain if is_one and len(plain) <= SHORT else r"\1", cure)
 
 
-def _kind_in_files(value: object) -> str:
-    """Return what a *value* in a file is: `offline`, a `sentence`, `cases`, other `rows`, or ''."""
+def kind_in_files(value: object) -> str:
+    """Return what a *value* in a file is: `offline`, a `verdict`, a `sentence`, `cases`, other `rows`, or ''."""
+    if isinstance(value, bool) or value in ("pass", "fail", "passed", "failed", "failure"):
+        return "verdict"
     if isinstance(value, str):
-        return "offline" if value == "offline" else "sentence" if " " in value.strip() else ""
+        is_expression = re.search(r"[=!<>]=|\$\{|^\w+\.\w+", value)
+        kind = "sentence" if " " in value.strip() else ""
+        return "offline" if value == "offline" else "expression" if is_expression else kind
     if not isinstance(value, list) or not value or not all(isinstance(each, dict) for each in value):
         return ""
     return "cases" if {"input", "inputs", "output", "outputs", "question"} & value[0].keys() else "rows"
@@ -359,7 +365,7 @@ def form_cure(message: str) -> str:
     rows = re.search(r"got '(?:file://)?([\w./-]+\.(?:csv|json|jsonl|tsv))'", message)
     lines = ((sign, line.replace("rows.jsonl", rows[1]) if rows else line) for sign, line in table()["files"].items())
     forms = (f"; {line}" for sign, line in lines if sign in message)
-    return "" if re.search("; (write|such as|did you mean|take|quote)", message) else next(forms, "")
+    return "" if re.search(r"; (write|such as|did you mean|take|quote|\d\S* is )", message) else next(forms, "")
 
 
 def word_cure(part: str, owner: str, word: str, known: Collection[str]) -> str:

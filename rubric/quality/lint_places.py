@@ -38,7 +38,12 @@ class File:
 
     @classmethod
     def read(cls, path: Path) -> File:
-        """Return the texts of the file at *path*; none of a file that is neither YAML nor JSON."""
+        """
+        Return the texts of the file at *path*; none of a file that is neither YAML nor JSON.
+
+        Raises:
+            DefinitionError: A waiver names no rule.
+        """
         page = Page.read(path)
         if page is None:
             return cls(str(path))
@@ -46,6 +51,8 @@ class File:
         for text, spot in page.texts():
             spots.setdefault(" ".join(text.split()), []).append(spot)
         waivers = {line: (one[1].lower(), one[2]) for line, one in page.comments(_WAIVER)}
+        for line, name in ((line, name) for line, (name, _) in waivers.items() if name not in RULES):
+            raise DefinitionError(f"{path}:{line}", f"no rule is called {name!r}{fields.suggest(name, RULES)}")
         return cls(str(path), {text: sorted(where) for text, where in spots.items()}, waivers)
 
     def find(self, text: str, after: Spot, before: Spot) -> Spot | None:
@@ -125,7 +132,7 @@ class Places:
         Return the reason for which *rule* is waived at one of the *spots*, or by *criterion*; empty if it is not.
 
         Raises:
-            DefinitionError: A waiver there has no reason, or names no rule.
+            DefinitionError: A waiver there has no reason.
         """
         for given in (one.metadata.get("lint") for one in (rubric.judged if criterion is None else [criterion])):
             if isinstance(given, Mapping) and rule in given:
@@ -134,9 +141,6 @@ class Places:
             return ""
         for line in sorted({line for spot in spots if spot for line in (spot[0], spot[0] - 1)}):
             name, why = self.file.waivers.get(line, ("", ""))
-            if name and name not in RULES:
-                message = f"no rule is called {name!r}{fields.suggest(name, RULES)}"
-                raise DefinitionError(f"{self.file.source}:{line}", message)
             if name == rule:
                 return _reason(f"{self.file.source}:{line}", why)
         return ""

@@ -222,7 +222,7 @@ def _misfit(field: str, schema: Mapping[str, Any], value: Any, start: Mapping[st
         begun = validator if start is None else validator.evolve(schema=_without_dialects(start))
         error = next(begun.iter_errors(value), None)
     except Unresolvable as problem:
-        message = f"{problem.ref!r} is outside the schema, or nowhere in it; nothing is fetched"
+        message = f"{problem.ref!r} is outside the schema, or nowhere in it; nothing is fetched; write what it has here"
         raise DefinitionError(field, message) from None
     except (_TooMuchError, RecursionError, ArithmeticError):
         return None

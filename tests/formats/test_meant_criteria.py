@@ -36,6 +36,25 @@ def refusal_of(document: str) -> str:
             "{text: a, rubric: [{score_range: [0, 3], outcome: b}]}",
             "{text: a, levels: [{score_range: [0, 3], text: b}]}",
         ),
+        (
+            "{text: a, scale: {min: 1, max: 5, anchors: {1: b, 5: c}}, pass_at: 4}",
+            "{text: a, levels: {1: b, 5: c}, min_score: 0.75}",
+        ),
+        ("{text: a, severity: error}", "{text: a, required: true}"),
+        ("{text: a, severity: warning}", "{text: a}"),
+        ("{check: {regex: 'a[0-9]', flags: i}}", '{check: {matches: "(?i)a[0-9]"}}'),
+        ("{check: {any_of: [{contains: a}, {contains: b}]}}", "{check: {contains_any: [a, b]}}"),
+        ("{check: {tools: [a, b]}}", "{check: {trajectory: [a, b]}}"),
+        ("{check: {calls: [a, b], order: strict}}", "{check: {trajectory: {tools: [a, b], order: exact}}}"),
+        ("{id: a, tree: {ask: Is b, yes: 1, no: 0}}", "{id: a, text: Is b, tree: {ask: Is b, yes: 1, no: 0}}"),
+        (
+            "{id: a, question: Is b, yes: {question: c, yes: 1, no: 0}, no: 0}",
+            "{id: a, text: Is b, tree: {ask: Is b, yes: {ask: c, yes: 1, no: 0}, no: 0}}",
+        ),
+        (
+            "{text: a, examples: [{output: b, pass: true}, {output: c, pass: false}]}",
+            "{text: a, anchors: [{response: b, score: 1}, {response: c, score: 0}]}",
+        ),
         ("{check: '/ticket #[0-9]+/i'}", '{check: {matches: "(?i)ticket #[0-9]+"}}'),
         (
             "{text: Says sorry, if: It is late}",
@@ -126,6 +145,10 @@ def test_all_mistakes_of_a_criterion_are_answered_with_one_line(typed: str, mean
         ("{question: Is it?, yes: 1, no: 0}", "{ask: Is it?, yes: 1, no: 0}"),
         ("{if: Is it?, then: pass, else: fail}", "{ask: Is it?, yes: 1, no: 0}"),
         ("[{ask: Is it?, yes: 1, no: 0}]", "{ask: Is it?, yes: 1, no: 0}"),
+        (
+            "{start: a, nodes: {a: {ask: Is it?, yes: b, no: 0}, b: {ask: c?, yes: 1, no: 0}}}",
+            "{ask: Is it?, yes: {ask: c?, yes: 1, no: 0}, no: 0}",
+        ),
         ("{ask: Is it?, yes: {question: b?, yes: 1, no: 0}, no: 0}", "{ask: b?, yes: 1, no: 0}"),
     ],
 )
@@ -140,6 +163,7 @@ def test_the_branches_of_a_tree_are_told_by_their_keys(typed: str, meant: str) -
     [
         "{text: a, weight: high}",  # how much is not known
         "{text: a, polarity: negative}",  # a guard, or a penalty
+        "{text: a, if: lang == 'de' and x.y}",  # what no judge can be asked
         "{text: a, if: asked}",  # a word of the candidate, or another criterion
         "{text: a, type: likert}",
         "{text: a, type: boolean, levels: 1..5}",

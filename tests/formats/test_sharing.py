@@ -102,6 +102,13 @@ def test_the_matrix_of_a_ci_system_is_answered_with_its_rows() -> None:
     asked = "{cell: {prompts: Hi}, input: Hi}"  # what an axis of prompts is
     with pytest.raises(LoadError, match=re.escape(asked)):
         loads_suite("suite: s\nmatrix: {prompts: [Hi, Bye]}\ncases: [{output: a, rubric: b}]")
+    cells = ", ".join(
+        f"{{cell: {each}, variables: {each}}}" for each in ("{a: 1, b: 3}", "{a: 1, b: 4}", "{a: 2, b: 4}")
+    )
+    of_case = "id: x, parametrize: [{a: 1, b: 3}, {a: 1, b: 4}, {a: 2, b: 4}], "
+    for axes, case in (("strategy: {matrix: {a: [1, 2], b: [3, 4], exclude: [{a: 2, b: 3}]}}\n", ""), ("", of_case)):
+        with pytest.raises(LoadError, match=re.escape(f"write matrix: [{cells}]")):
+            loads_suite(f"suite: s\n{axes}cases: [{{{case}output: a, rubric: b}}]")
     row = "{cell: {judge: offline, tone: warm}, judge: offline, variables: {tone: warm}}"
     assert f"jobs are the rows of a matrix; write matrix: [{row}, " in str(caught.value)
 

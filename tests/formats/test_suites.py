@@ -187,7 +187,10 @@ cases:
   - {id: a, rubric: a b}
 """
     assert [problem.partition(": ")[2] for problem in problems(text)] == [
-        "judgee: unknown key; did you mean 'judge'?",
+        (
+            "judgee: unknown key; did you mean 'judge'? There, expected a model's name, or a mapping with model, jury, panel "
+            "or cascade, got 1"
+        ),
         "rubrics.p.criterias: unknown key; did you mean 'criteria'?",
         "judge.params: a file sets no parameters of the vendor's; give them in code: Judge(params=...)",
         'cases[0].input: expected text, got 5; quote it: "5"',
@@ -215,7 +218,7 @@ cases:
         ["s.yaml:2:20", "rubric[0].wieght", "unknown key; did you mean 'weight'?"],
         ["s.yaml:3:33", "rubrics.p[0].levels", said],
         ["s.yaml:8:45", "cases[3].rubric[1].wieght", "unknown key; did you mean 'weight'?"],
-        ["s.yaml:8:56", "cases[3].rubric[1].wait", "unknown key; did you mean 'weight'?"],
+        ["s.yaml:8:56", "cases[3].rubric[1].wait", "unknown key; allowed"],
     ]
 
 
@@ -292,6 +295,15 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
         ("cases: [{output: a, rubric: b, matrix: {c: [d]}}]", "a matrix is that of the suite, beside its cases"),
         ("cases: [{rubric: b, trace: [{role: user, content: Hi}]}]", "a vendor's log is graded as it is"),
         ("cases: [{output: a, reference: [b, c], rubric: d}]", 'such as "On Friday, or on the 4th."'),
+        (
+            "rubric: a b\njudges: [offline, offline]\non_tie: fail\nvote: majority\ncases: [{output: a}]",
+            "write judge: {panel: {judges: [offline, offline], tie_break: fail, aggregate: majority}}",
+        ),
+        ("cases: [{output: a, rubric: b, xfail: flaky}]", "--min-pass-rate 0.9"),
+        ("cases: [{output: a, rubric: b, expect: fail}]", "tests: [{reply: Go away, fails: true}]"),
+        ("cases: [{output: a, rubric: [{text: b c, if: vars.x == 'd'}]}]", "a rubric of its own in that case"),
+        ("pass_rate: 0.5\ncases: [{output: a, rubric: b}]", "such as rubric grade suite.yaml --min-pass-rate 0.5"),
+        ("judge: {model: offline, timeout: 2 minutes}\ncases: [{output: a, rubric: b}]", "write timeout: 120"),
         ("rubric: a b\ncases: answers.csv", "such as rubric grade-many rubric.yaml answers.csv"),
     ],
 )  # fmt: skip
@@ -312,6 +324,12 @@ def test_what_belongs_elsewhere_in_a_suite_is_told_its_place(document: str, said
         ("{turns: [{role: user, content: Hi}, {user: Bye}]}", "{turns: [Hi, Bye]}"),
         ("{output: a, tool_calls: [search]}", "{output: a, tool_calls: [{name: search}]}"),
         ("{output: a, tools_called: [{name: s, input_parameters: {q: x}, output: z}]}", "[{name: s, arguments: {q: x}, result: z}]}"),
+        (
+            ("{messages: [{role: user, content: a}, {role: assistant, tool_calls: [{name: f, arguments: {x: 1}}]}],"
+            " rubric: [{check: {tool_calls: [f, g], order: strict}}]}"),
+            ("{run: [{role: user, content: a}, {name: f, arguments: {x: 1}}], "
+            "rubric: [{check: {trajectory: {tools: [f, g], order: exact}}}]}"),
+        ),
         ("{output: a, context: {doc: b}}", '{output: a, context: ["doc: b"]}'),
         ("{output: a, tags: 'smoke, slow'}", "{output: a, tags: [smoke, slow]}"),
         ("{output: a, description: greets}", "{id: greets, output: a}"),
@@ -341,6 +359,10 @@ def test_all_mistakes_of_a_case_are_answered_with_the_case_that_was_meant(case: 
         ("{panel: offline}", "{panel: {judges: [offline]}}"),
         ("{judges: [offline, o]}", "{panel: {judges: [offline, o]}}"),
         ("{jury: [offline, o], vote: mean}", "{panel: {judges: [offline, o], aggregate: mean}}"),
+        (
+            "{panel: [{model: offline, weight: 2}, {model: o, weight: 1}], aggregate: mean}",
+            "{panel: {judges: [offline, o], aggregate: mean, weights: [2, 1]}}",
+        ),
         ("{models: [offline, o], vote: mean}", "{panel: {judges: [offline, o], aggregate: mean}}"),
         ("{jury: {model: o, seed: 1}, size: 3}", "{jury: {judge: {model: o, seed: 1}, size: 3}}"),
         ("{jury: {judge: offline}, size: 3}", "{jury: {judge: offline, size: 3}}"),

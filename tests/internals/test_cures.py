@@ -326,14 +326,17 @@ def test_a_key_of_another_system_is_answered_with_ours(kind: str, key: str) -> N
         levels = [{"score_range": [0, 1], "text": "cold"}]
         if kind == "ScoreRange":
             data["criteria"][0]["levels"] = levels
+        check: dict[str, Any] = {}
+        if kind == "Check":
+            data["criteria"][0] = {"check": check}
         of_suite = {"Message": message, "Case": case, "Suite": suite, "Judge": suite["judge"]}
         own = {"Rubric": data, "Criterion": data["criteria"][0], "RubricTest": test, "ScoreRange": levels[0]}
+        own["Check"] = check
         owner, _, of_kind = kind.partition(".")
         at = (own | of_suite)[owner]
         at.pop(key, None)
-        at[word] = {"": 1, "rows": [{"id": "a"}], "cases": [case], "sentence": "Is polite", "offline": "offline"}[
-            of_kind
-        ]
+        values = {"": 1, "rows": [{"id": "a"}], "cases": [case], "sentence": "Is polite", "offline": "offline"}
+        at[word] = (values | {"verdict": False, "expression": "vars.lang == 'de'"})[of_kind]
         text = json.dumps(suite if owner in of_suite else data)
         read = partial(package.loads_suite, format="native") if owner in of_suite else package.loads
         said = re.sub(r"\{value\|.*?\}", "1", key) if " " in key else f"did you mean {key!r}?"

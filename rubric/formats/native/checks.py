@@ -13,7 +13,7 @@ from rubric.formats import fields
 from rubric.formats.fields import WRITERS, Data
 from rubric.formats.native.answers import TEXT, mapping_of, schema_of
 from rubric.formats.native.run_rules import read_rules
-from rubric.internals.fields import suggest
+from rubric.internals.guesses import key_cure
 from rubric.values import checks
 from rubric.values.checks import Check
 
@@ -126,7 +126,7 @@ def read_check(data: Any) -> Check:
     for position, (name, value) in enumerate(given.items()):
         with gathering.at(name):
             if name not in CHECKS:
-                raise fields.WrongKeyError("", f"no such check{suggest(str(name), [*CHECKS, 'is_json'])}")
+                raise fields.WrongKeyError("", f"no such check{key_cure('Check', name, [*CHECKS, 'is_json'], value)}")
             if position:
                 raise fields.WrongKeyError("", "a criterion has one check; make it a criterion of its own")
             found.append(CHECKS[name](value))

@@ -32,8 +32,7 @@ def read_any_judge(data: Any) -> AnyJudge | None:
             found = " and ".join(sorted(data.keys() & _KINDS))
             raise DefinitionError("", f"expected a judge, a jury, a panel or a cascade, got {found}; keep one of them")
         case {"judges": [*_]} | {"models": [*_]} | {"members": [*_]}:
-            panel = {_PANEL.get(key, key): value for key, value in data.items()}
-            raise DefinitionError("", f"several judges are a panel{_line({'panel': panel})}")
+            raise DefinitionError("", f"several judges are a panel{_line({'panel': _panel_of(data)})}")
         case {"params": _}:
             message = "a file sets no parameters of the vendor's; give them in code: Judge(params=...)"
             raise fields.SeveralError([(("params",), fields.WrongKeyError("", message))])
@@ -56,17 +55,41 @@ def _refuse_provider(data: dict[Any, Any]) -> None:
 def _within(data: dict[Any, Any], kind: str) -> str:
     """Return why *data* is refused, whose *kind* of judge is no mapping, or has fields beside it."""
     if kind == "jury" and isinstance(data[kind], list):  # of several models
-        rest = {_PANEL.get(key, key): value for key, value in data.items() if key != kind}
-        return f"several judges are a panel{_line({'panel': {'judges': data[kind], **rest}})}"
+        rest = {key: value for key, value in data.items() if key != kind}
+        return f"several judges are a panel{_line({'panel': _panel_of({'judges': data[kind], **rest})})}"
     name, of = _FIRST[kind]
     held, rest = data[kind], {key: value for key, value in data.items() if key != kind}
     if kind == "cascade" and isinstance(held, list) and len(held) == 2:  # noqa: PLR2004 - judges
         held = {"first": held[0], "then": held[1], **({} if "when" in rest else {"when": "borderline"})}
     elif not isinstance(held, dict) or name not in held:  # it is a judge
         held = {name: [held] if name == "judges" and not isinstance(held, list) else held}
-    if surplus := [key for key in rest if key not in fields_dict(of)]:
+    if kind == "panel":
+        held = _panel_of({**held, **rest})
+        rest = {}
+    if surplus := [key for key in {**held, **rest} if key not in fields_dict(of)]:
         return f"{surplus[0]} is no field of a {kind}, which has {', '.join(fields_dict(of))}"
     return f"what a {kind} has is a mapping{_line({kind: {**held, **rest}})}"
+
+
+def _panel_of(data: dict[Any, Any]) -> dict[str, Any]:
+    """Return the fields of the panel that *data* is meant for: judges with weights, and how their votes count."""
+    panel = {_PANEL.get(str(key), str(key)): value for key, value in data.items()}
+    members = [each if isinstance(each, dict) else {"model": each} for each in panel.get("judges", ())]
+    weights = [each["weight"] for each in members if "weight" in each]
+    bare = [{key: value for key, value in each.items() if key != "weight"} for each in members]
+    panel["judges"] = [each["model"] if [*each] == ["model"] else each for each in bare]
+    return {**panel, "weights": weights} if weights and len(weights) == len(members) else panel
+
+
+def refuse_votes(data: dict[Any, Any]) -> None:
+    """Refuse how judges vote where it stands in *data*, a suite, with the panel that is meant."""
+    votes = {key: value for key, value in data.items() if key in _PANEL and key not in ("aggregate", "aggregation")}
+    several = data.get("judge") if isinstance(data.get("judge"), list) else None
+    if votes and (several or isinstance(votes.get("judges", votes.get("models")), list)):
+        line = _line({"panel": _panel_of(votes if several is None else {"judges": several, **votes})})
+        if line:
+            line = f"; write judge: {line.removeprefix('; write ')}"
+            raise fields.WrongKeyError(next(iter(votes)), f"unknown key; several judges are a panel{line}")
 
 
 def _line(judge: dict[str, Any]) -> str:
@@ -118,12 +141,12 @@ _FIRST: dict[str, tuple[str, type]] = {
 """The field that a judge alone is given for, and the class."""
 
 _PANEL = {
-    "models": "judges",
-    "members": "judges",
-    "vote": "aggregate",
-    "voting": "aggregate",
-    "aggregation": "aggregate",
+    **dict.fromkeys(("judges", "models", "members", "graders", "evaluators"), "judges"),
+    **dict.fromkeys(("aggregate", "aggregation", "vote", "votes", "voting", "decision"), "aggregate"),
+    **dict.fromkeys(("tie_break", "tie_breaker", "tiebreak", "on_tie", "ties", "tie"), "tie_break"),
+    **dict.fromkeys(("weights", "weighting"), "weights"),
 }
+"""The words for the fields of a panel."""
 
 _KINDS: dict[Any, Callable[[Any], AnyJudge]] = {
     "jury": fields.reader_of(Jury, judge=read_any_judge),

@@ -32,8 +32,13 @@ _TYPES: dict[str, dict[str, Any]] = {
 _CHECKS = {"regex": "matches", "pattern": "matches", "startswith": "starts_with"}
 _LOW, _HIGH = "min low minimum lowest from start min_value", "max high maximum highest to end max_value"
 _SHOWN = ("continue-on-error", "continue_on_error", "allow_failure", "informational", "non_blocking", "advisory")
+_SEVERITIES: dict[str, dict[str, Any]] = {
+    "error critical blocker fatal": {"required": True},
+    "warning warn info notice minor": {},
+}
 _CONDITIONS = ("if", "condition", "only_if", "applies_if", "depends_on")
 _REPLIES = ("output", "answer", "text", "reply", "example", "completion")
+_SCORED = ("rating", "value", "points", "grade", "mark", "pass", "passes", "passed", "met", "label", "correct")
 _TAGS = ("category", "group", "section", "dimension", "area", "tag")
 _SCORES = "scores values points score value weights"
 _TREE = {
@@ -76,8 +81,9 @@ def tell(
     found: list[tuple[KeyPath, DefinitionError]], data: Any, meant: Callable[[Any], Any]
 ) -> list[tuple[KeyPath, DefinitionError]] | None:
     """Return the problems *found* in *data* with the line that was *meant*; None if it is not known, or told."""
-    is_told = any(isinstance(error, _MeantError | _MeantKeyError) for _, error in found)  # of what is within it
-    names = [name_in(message_of(error)) for _, error in found]  # those that are proposed
+    untold = [error for _, error in found if not isinstance(error, _MeantError | _MeantKeyError)]
+    is_told = not untold  # of what is within it
+    names = [name_in(message_of(error)) for error in untold]  # those that are proposed
     mended = None if _trying.get() or is_told else meant(data)
     if mended is None or ({*names} <= mended.keys() and all(value in data.values() for value in mended.values())):
         return None
@@ -92,8 +98,10 @@ def _also(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], d
     said = f", or {other[0]}" if other else ""
     if "contains_all" in meant.get("check", ()) and "contains_all" not in repr(data):
         said += ", or for one of them, contains_any"
-    if "tree" in meant and not {"tree", *_TREE} & data.keys():
+    if meant.get("tree", {}).get("no") == 1 and not {"tree", *_TREE} & data.keys():
         said += ", which counts as met where the first answer is no"
+    if "severity" in data and "required" not in meant:
+        said += ", or, to show it alone, weight: 0 beside it"
     if meant.get("polarity") == "penalty" != data.get("polarity"):
         said += ", and in the rubric aggregation: points"
     return said
@@ -106,7 +114,7 @@ def _with_line(
     for path, error in found:
         cure = _CURE.search(whole := message_of(error))
         is_name = cure is not None and name_in(cure[0]) in meant
-        said = whole if is_name else _CURE.sub("", whole)
+        said = (whole if is_name else _CURE.sub("", whole)).partition(" There, ")[0]
         said = said if len(said) < _LONGEST else said.partition("; ")[0]
         end = "" if told else f" W{line[1:]}" if said[-1] == "?" else f"; {line}"
         kind = _MeantKeyError if isinstance(error, WrongKeyError) else _MeantError
@@ -137,13 +145,9 @@ def meant_criterion(data: Any, read: Read, keys: Collection[str], checks: Collec
         if part.keys() & found.keys() and not (part := _one_scale(found, part)):
             return None
         found |= part
-    if len(data) == 1 and not found.keys() & {"text", "check", "rubric", "tree"}:
-        ((name, value),) = data.items()
-        if name in (*keys, "rates", "rate", "chooses", "decides"):  # which lack a scale, or a tree
-            return None
-        found = {"id": name, "text": value} if isinstance(value, str) else {"text": name, "weight": value}
+    found = _with_text(found, data, keys)
     is_scale = bool({"levels", "choices"} & found.keys())
-    if (found.pop("scale", False) and not is_scale) or (is_scale and found.get("answer") == "yes_no"):
+    if not found or (found.pop("scale", False) and not is_scale) or (is_scale and found.get("answer") == "yes_no"):
         return None
     if "answer" not in rest and (is_scale or found.get("answer") == "yes_no"):
         found.pop("answer", None)
@@ -158,6 +162,18 @@ def meant_criterion(data: Any, read: Read, keys: Collection[str], checks: Collec
             return None
         mended[key] = fitting[0]
     return mended if reads(read, mended) else None
+
+
+def _with_text(found: dict[str, Any], data: dict[Any, Any], keys: Collection[str]) -> dict[str, Any]:
+    """Return the fields *found* in *data* with a text, where its one key, or its first question, is one; or {}."""
+    if isinstance(tree := found.get("tree"), dict) and isinstance(tree.get("ask"), str):
+        return {"text": tree["ask"], **found}
+    if len(data) > 1 or found.keys() & {"text", "check", "rubric", "tree"}:
+        return found
+    ((name, value),) = data.items()
+    if name in (*keys, "rates", "rate", "chooses", "decides"):  # which lack a scale, or a tree
+        return {}
+    return {"id": name, "text": value} if isinstance(value, str) else {"text": name, "weight": value}
 
 
 def _one_scale(found: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,12 +221,19 @@ def _together(rest: dict[str, Any], keys: Collection[str], checks: Collection[st
         yield {"polarity": "penalty", **({} if points is True else {"weight": points})}
 
 
+def is_asked(condition: object) -> bool:
+    """True if *condition* is a sentence that a judge can be asked, and no expression over variables."""
+    return " " in str(condition) and re.search(r"[=!<>]=|\{\{|\$\{|\b\w+\.\w+\b", str(condition)) is None
+
+
 def _tree_in(rest: dict[str, Any]) -> dict[str, Any]:
     """Return the tree of questions that stands beside a text, or whose first question is a condition; {} if none."""
-    asked = next((rest[key] for key in _CONDITIONS if " " in str(rest.get(key, ""))), None)
+    own = {key: next((each for each in (key, *words.split()) if each in rest), "") for key, words in _TREE.items()}
+    if all(own.values()) and isinstance(asked := rest[own["ask"]], str) and "tree" not in rest:
+        tree = {key: _branch(rest.pop(each)) for key, each in own.items()}
+        return {"text": rest.pop("text", asked), "tree": tree}
+    asked = next((rest[key] for key in _CONDITIONS if is_asked(rest.get(key))), None)
     text = rest.get("text")
-    if {"ask", "yes", "no"} <= rest.keys() and isinstance(rest["ask"], str) and "tree" not in rest:
-        return {"text": rest.pop("text", rest["ask"]), "tree": {key: rest.pop(key) for key in ("ask", "yes", "no")}}
     if not isinstance(asked, str) or not isinstance(text, str):
         return {}
     for key in _CONDITIONS:
@@ -235,21 +258,22 @@ def _alone(key: str, value: Any, keys: Collection[str], checks: Collection[str])
         return {"levels": value}
     if key == "weight" and isinstance(value, int | float) and value < 0:
         return {"polarity": "penalty", "weight": -value}
-    if key == "criteria":
-        return {"rubric": {"criteria": value}}
-    if key in _TAGS and isinstance(value, str):
-        return {"tags": [value]}
     return _named(key, value, keys)
 
 
-def _means(word: str) -> dict[str, Any] | None:
-    """Return the fields that *word* stands for, as the type of a criterion; None if it stands for none."""
-    return next((means for words, means in _TYPES.items() if word in words.split()), None)
+def _means(word: str, known: Mapping[str, dict[str, Any]] = _TYPES) -> dict[str, Any] | None:
+    """Return the fields that *word* stands for, by default as the type of a criterion; None if it stands for none."""
+    return next((means for words, means in known.items() if word in words.split()), None)
 
 
 def _named(key: str, value: Any, keys: Collection[str]) -> dict[str, Any]:
     """Return the field that a *key* means by its name, or by a word for what it asks: `must_not: Shouts`."""
     means = None if key in keys else _means(key)
+    severity = _means(str(value).lower(), _SEVERITIES) if key == "severity" else None
+    own = {"criteria": {"rubric": {"criteria": value}}, "severity": severity}
+    own |= dict.fromkeys(_TAGS, {"tags": [value]} if isinstance(value, str) else None)
+    if (found := own.get(key)) is not None:
+        return found
     if key in ("expects", "expect", "should") and isinstance(value, str):
         return {"text": value}
     if key in ("decision", "branches") and isinstance(value, dict):
@@ -262,12 +286,15 @@ def _named(key: str, value: Any, keys: Collection[str]) -> dict[str, Any]:
     return {key if key in keys else name_in(word_cure("keys", "Criterion", key, keys)) or key: value}
 
 
+_CALLED = {"tool_called", "tool_call", "called", "tool", "calls", "tool_calls", "tools", "sequence"}
 _CASES = {"ignore_case": True, "case_insensitive": True, "ignorecase": True, "case_sensitive": False}
 """What an option that is true says of capital letters."""
 
 
 def _case_in(value: Mapping[Any, Any]) -> bool | None:
     """Return whether *value* ignores capital letters, where an option of it says so."""
+    if isinstance(flags := value.get("flags"), str):
+        return "i" in flags.lower() or None
     return next((_CASES[key] == said for key, said in value.items() if key in _CASES and isinstance(said, bool)), None)
 
 
@@ -283,8 +310,13 @@ def _in_check(value: Any, checks: Collection[str]) -> dict[str, Any]:
     if isinstance(value, dict) and value.keys() == {"type", "value"}:
         return _check(str(value["type"]), value["value"], checks)
     if isinstance(value, dict) and len(value) == 2 and (case := _case_in(value)) is not None:  # noqa: PLR2004 - it and a check
-        name, text = next(item for item in value.items() if item[0] not in _CASES)
+        name, text = next(item for item in value.items() if item[0] not in (*_CASES, "flags"))
+        if _CHECKS.get(name, name) == "matches":
+            return {"check": {"matches": f"(?i){text}" if case else text}}
         return {"check": {name: {"text": text, "ignore_case": case}}}
+    if isinstance(value, dict) and "order" in value and (tools := [*_CALLED & value.keys()]) and len(value) == 2:  # noqa: PLR2004 - both
+        order = "exact" if value["order"] in ("exact", "strict") else "in_order"
+        return {"check": {"trajectory": {"tools": value[tools[0]], "order": order}}}
     return (
         _check(str(next(iter(value))), next(iter(value.values())), checks)
         if isinstance(value, dict) and len(value) == 1
@@ -310,23 +342,41 @@ def _check(name: str, value: Any, checks: Collection[str]) -> dict[str, Any]:
         return {**found, "polarity": "guard"} if found else {}
     if name in ("length", "words", "word_count") and isinstance(value, dict) and len(value) == 1:
         return _check(f"{next(iter(value))}_{name}", next(iter(value.values())), checks)
-    if name in ("tool_called", "tool_call", "called", "tool", "calls"):
-        own = {"tool": "name", "function": "name", **dict.fromkeys(("args", "parameters", "input"), "arguments")}
-        is_named = isinstance(value, dict)
-        return {"check": {"calls": {own.get(key, key): each for key, each in value.items()} if is_named else value}}
-    if re.fullmatch("max_?(length|chars|characters)", name, re.IGNORECASE) and type(value) is int:
-        return {"check": {"matches": f"(?s).{{{value + 1}}}"}, "polarity": "guard"}
-    if type(value) is int and (bound := re.fullmatch("(max|min)_?(words?|word_?count)", name, re.IGNORECASE)):
-        return {"check": {"assertion": {"type": "word-count", "value": {bound[1].lower(): value}}}}
-    if type(value) is int and re.fullmatch("min_?(length|chars|characters)", name, re.IGNORECASE):
-        return {"check": {"matches": f"(?s).{{{value}}}"}}
-    if re.fullmatch("is[-_]json|(json_?)?schema", name, re.IGNORECASE):
-        return {"check": {"fits_schema": value} if isinstance(value, dict) else "is_json"}
+    if name in ("any_of", "all_of") and are_rows(value) and all([*each] == ["contains"] for each in value):
+        return {"check": {f"contains_{name[:3]}": [each["contains"] for each in value]}}
+    if name in _CALLED:
+        return {"check": _call_in(value)}
+    if re.fullmatch("is[-_]json|(json_?)?schema", name, re.IGNORECASE) and (value in (None, {}) or value is True):
+        return {"check": "is_json"}
+    if re.fullmatch("is[-_]json|(json_?)?schema", name, re.IGNORECASE) and isinstance(value, dict):
+        return {"check": {"fits_schema": value}}
     if name == "icontains" and isinstance(value, str):
         return {"check": {"contains": {"text": value, "ignore_case": True}}}
     if name == "contains" and isinstance(value, list):
         return {"check": {"contains_all": value}}
-    return {"check": {_CHECKS.get(name, name): value}} if _CHECKS.get(name, name) in checks else {}
+    own = {_CHECKS.get(name, name): value} if _CHECKS.get(name, name) in checks else None
+    return {"check": own} if own else _bound(name.lower(), value)
+
+
+def _call_in(value: Any) -> dict[str, Any]:
+    """Return the check that a tool was called, as *value* has it, or that several were, in their order."""
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return {"trajectory": value}
+    own = {"tool": "name", "function": "name", **dict.fromkeys(("args", "parameters", "input"), "arguments")}
+    is_named = isinstance(value, dict)
+    return {"calls": {own.get(key, key): each for key, each in value.items()} if is_named else value}
+
+
+def _bound(name: str, value: Any) -> dict[str, Any]:
+    """Return the fields that are meant by the most, or the fewest, words or letters; {} if *name* is no such bound."""
+    found = re.fullmatch("(max|min)_?(length|chars|characters|words?|word_?count)", name)
+    if found is None or type(value) is not int:
+        return {}
+    if found[2].startswith("word"):
+        return {"check": {"assertion": {"type": "word-count", "value": {found[1]: value}}}}
+    if found[1] == "min":
+        return {"check": {"matches": f"(?s).{{{value}}}"}}
+    return {"check": {"matches": f"(?s).{{{value + 1}}}"}, "polarity": "guard"}
 
 
 def _scale_of(value: dict[Any, Any] | str) -> str:
@@ -354,7 +404,11 @@ def _values(key: str, value: Any, beside: Mapping[str, Any]) -> Iterator[Any]:
     elif key == "required" and value in ("yes", "no", "gate", "always", "never"):
         yield value not in ("no", "never")
     elif key == "anchors" and are_rows(value):
-        rows = [{("response" if word in _REPLIES else word): each for word, each in row.items()} for row in value]
+        own = dict.fromkeys(_REPLIES, "response") | dict.fromkeys(_SCORED, "score")
+        rows = [
+            {own.get(word, word): int(each) if each in (True, False) else each for word, each in row.items()}
+            for row in value
+        ]
         low, high = _ends_of(beside.get("levels"))
         yield rows
         if high > low and all(type(row.get("score")) is int for row in rows):
@@ -365,10 +419,12 @@ def _values(key: str, value: Any, beside: Mapping[str, Any]) -> Iterator[Any]:
 
 def _levels(value: Any) -> Iterator[Any]:
     texts = (
-        next((value[key] for key in ("labels", "texts", "descriptions") if key in value), ())
+        next((value[key] for key in ("labels", "texts", "descriptions", "anchors") if key in value), ())
         if isinstance(value, dict)
         else ()
     )
+    if isinstance(texts, dict):
+        yield texts
     ends = _ends_of(_scale_in(value)) if texts else (0, 0)
     if isinstance(texts, list) and ends > (0, 0) and len(texts) in (2, ends[1] - ends[0] + 1):
         numbers = ends if len(texts) == 2 else range(ends[0], ends[1] + 1)  # noqa: PLR2004 - those of both ends
@@ -429,8 +485,23 @@ def reads(read: Read, data: Any) -> bool:
 
 def meant_tree(data: Any, read: Read) -> dict[Any, Any] | None:
     """Return the question with its branches that *data* is meant for, or None; *read* takes it."""
-    tree = _branch(data[0] if isinstance(data, list) and len(data) == 1 else data)
+    data = data[0] if isinstance(data, list) and len(data) == 1 else data
+    nodes = data.get("nodes") if isinstance(data, dict) else None
+    start = next((data[key] for key in ("start", "root", "entry") if key in data), None) if nodes else None
+    tree = _node(start, nodes, ()) if isinstance(nodes, dict) and start in nodes else _branch(data)
     return tree if isinstance(tree, dict) and reads(read, tree) else None
+
+
+def _node(name: Any, nodes: Mapping[Any, Any], above: tuple[Any, ...]) -> Any:
+    """Return the branch with a *name* among *nodes*, those that it names in their places; none stands in itself."""
+    if not isinstance(name, str) or name not in nodes or name in above:
+        return _branch(name)
+    held = _branch(nodes[name])
+    return (
+        {key: each if key == "ask" else _node(each, nodes, (*above, name)) for key, each in held.items()}
+        if isinstance(held, dict)
+        else held
+    )
 
 
 def _branch(data: Any) -> Any:

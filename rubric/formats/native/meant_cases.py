@@ -7,8 +7,10 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any
 
+from rubric.formats.fields import write
 from rubric.formats.native.meant import Read, are_rows, name_in, reads
-from rubric.internals.guesses import word_cure
+from rubric.internals.guesses import kind_in_files, word_cure
+from rubric.runs.messages import run_of
 
 _TEXTS = ("input", "output", "reference")
 _FIELDS = {
@@ -60,6 +62,8 @@ def _part(
     key: str, value: Any, keys: Collection[str], criterion: Callable[[Any], dict[str, Any] | None]
 ) -> dict[str, Any] | None:
     """Return the field, or the fields, that a *key* with its *value* stands for; None if it stands for none."""
+    if kind_in_files(value) == "verdict" and key not in keys:
+        return None
     if key in _ASSERTED or (key == "metrics" and isinstance(value, list)):
         rows = [_asserted(each, criterion) for each in (value if isinstance(value, list) else [value])]
         return None if None in rows else {"rubric": rows}
@@ -70,17 +74,33 @@ def _part(
     if name in _TEXTS and isinstance(value, list) and all(isinstance(each, str) for each in value):
         return None  # several answers, or the paragraphs of one
     listed: list[dict[Any, Any]] = value if are_rows(value) else []
+    if name == "rubric" and not isinstance(value, str):
+        return {name: _rubric(value, criterion)}
     if key.endswith("_file") and isinstance(value, str) and key.removesuffix("_file") in (*_TEXTS, "context"):
         return {key.removesuffix("_file"): f"file://{value.removeprefix('file://')}"}
     if listed and name in ("input", "messages", "turns"):
-        said = [_message(part) for each in listed for part in _apart(each)]
-        if name == "turns" and all(each.keys() <= {"input", "reference"} for each in listed):
-            return {name: value}
-        if any(each is None for each in said):
-            return None
-        is_asked = name == "turns" and all(each["role"] == "user" for each in said if each)
-        return {"turns": [each["content"] for each in said if each]} if is_asked else {"messages": said}
+        return _chat(name, listed)
     return {name: _value(name, value)} if name else None
+
+
+def _rubric(value: Any, criterion: Callable[[Any], dict[str, Any] | None]) -> Any:
+    """Return the *value* of a rubric with the criteria that are meant."""
+    rows = value.get("criteria") if isinstance(value, dict) else value
+    mended = [criterion(each) or each if isinstance(each, dict) else each for each in rows or ()]
+    return mended if value is rows else {**value, "criteria": mended} if mended else value
+
+
+def _chat(name: str, listed: list[dict[Any, Any]]) -> dict[str, Any] | None:
+    """Return the field that messages *listed* under a *name* stand for; None if they are none."""
+    if name == "messages" and any("tool_calls" in each for each in listed):
+        return {"run": write(run_of(map(_with_functions, listed)))}
+    said = [_message(part) for each in listed for part in _apart(each)]
+    if name == "turns" and all(each.keys() <= {"input", "reference"} for each in listed):
+        return {name: listed}
+    if any(each is None for each in said):
+        return None
+    is_asked = name == "turns" and all(each["role"] == "user" for each in said if each)
+    return {"turns": [each["content"] for each in said if each]} if is_asked else {"messages": said}
 
 
 def _asserted(data: Any, criterion: Callable[[Any], dict[str, Any] | None]) -> Any:
@@ -90,6 +110,12 @@ def _asserted(data: Any, criterion: Callable[[Any], dict[str, Any] | None]) -> A
     if data.get("type") == "llm-rubric" and data.keys() == {"type", "value"}:
         return data["value"]
     return criterion(data)
+
+
+def _with_functions(message: dict[Any, Any]) -> dict[Any, Any]:
+    """Return a *message* whose calls are written as vendors write them."""
+    calls = message.get("tool_calls") or []
+    return {**message, "tool_calls": [each if "function" in each else {"function": each} for each in calls]}
 
 
 def _apart(data: dict[Any, Any]) -> list[dict[Any, Any]]:

@@ -8,7 +8,6 @@ so, and `spread` reads it; what would not be read as it was is written out.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,6 +46,13 @@ def spread(data: Data) -> tuple[Data, list[int]]:
     if isinstance(jobs, dict) and [*jobs] == ["matrix"] and "matrix" not in data:
         raise WrongKeyError("strategy", f"unknown key; jobs are the rows of a matrix; {_meant_rows(jobs['matrix'])}")
     cases = data.get("cases")
+    for index, case in enumerate(cases) if isinstance(cases, list) else ():
+        for key in _MATRICES & case.keys() if isinstance(case, dict) else ():
+            held = case[key].get("matrix", case[key]) if isinstance(case[key], dict) else case[key]
+            within = [*held.values()] if isinstance(held, dict) else held if isinstance(held, list) else []
+            if any(isinstance(each, list | dict) for each in within):
+                message = "unknown key; a matrix is that of the suite, beside its cases"
+                raise WrongKeyError(f"cases[{index}].{key}", f"{message}; {_meant_rows(held)}")
     if not isinstance(cases, list) or len(data) == len(rest):
         return rest, [*range(len(cases))] if isinstance(cases, list) else []
     defaults = _check("defaults", data.get("defaults", {}), ("id", "cell"))
@@ -68,7 +74,10 @@ def spread(data: Data) -> tuple[Data, list[int]]:
     return {**rest, "cases": made}, origin
 
 
-_MOST_ROWS = 6
+_LONGEST_LINE = 600
+_MATRICES = {"matrix", "strategy", "parametrize", "parameterize", "parametrise", "parameters", "each", "with_items"}
+"""Where other systems have the rows of one case."""
+
 _ROWS = "a list of mappings with fields of a case"
 
 
@@ -80,11 +89,20 @@ def _rows(matrix: Any) -> list[Any]:
 
 def _meant_rows(matrix: Any) -> str:
     """Return the rows that a mapping of values, as CI systems have it, is meant for; or an example of rows."""
-    axes = [*matrix.values()] if isinstance(matrix, dict) else []
-    if not axes or not all(isinstance(values, list) for values in axes) or math.prod(map(len, axes)) > _MOST_ROWS:
-        return "such as matrix: [{cell: {tone: warm}, variables: {tone: warm}}]"
-    rows = [_row_of(dict(zip(matrix, values, strict=True))) for values in product(*axes)]
-    return f"write {on_a_line({'matrix': rows})[1:-1]}"
+    example = "such as matrix: [{cell: {tone: warm}, variables: {tone: warm}}]"
+    if isinstance(matrix, list) and all(isinstance(row, dict) for row in matrix):
+        cells = matrix
+    elif isinstance(matrix, dict) and all(isinstance(values, list) for values in matrix.values()):
+        axes = {name: values for name, values in matrix.items() if name not in ("exclude", "include")}
+        left, more = (matrix.get(key, []) for key in ("exclude", "include"))
+        if any(not isinstance(cell, dict) for cell in left) or any(cell.keys() != axes.keys() for cell in more):
+            return example
+        crossed = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
+        cells = [cell for cell in crossed if not any(cell.items() >= each.items() for each in left)] + more
+    else:
+        return example
+    line = on_a_line({"matrix": [*map(_row_of, cells)]})[1:-1]
+    return f"write {line}" if cells and len(line) <= _LONGEST_LINE else example
 
 
 _AXES = {"judge": "judge", "rubric": "rubric"} | dict.fromkeys(

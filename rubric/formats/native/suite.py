@@ -13,7 +13,7 @@ from rubric.formats import fields
 from rubric.formats.document import Document, KeyPath, Mapping, find, plain
 from rubric.formats.fields import WRITERS, Gathering, SeveralError
 from rubric.formats.files import parse_file
-from rubric.formats.native.judge import read_any_judge, read_judges
+from rubric.formats.native.judge import read_any_judge, read_judges, refuse_votes
 from rubric.formats.native.meant import are_rows, tell
 from rubric.formats.native.meant_cases import meant_case
 from rubric.formats.native.rubric import loading_of, meant_row, read_images, read_rubric, reading_from
@@ -74,6 +74,7 @@ def _read_suite(data: Any) -> Suite:
         line = on_a_line([{"id": str(name), **case} for name, case in cases.items()])
         if len(line) <= _LONGEST_LINE:
             raise DefinitionError("cases", f"expected a list of cases, got a mapping; write cases: {line}")
+    refuse_votes(given)
     try:
         return _read_written_out(given)
     except SeveralError as error:
