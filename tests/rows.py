@@ -59,9 +59,10 @@ def each_row(
     """
     columns = names.replace(" ", "").split(",") if isinstance(names, str) else list(names)
     one = isinstance(names, str) and len(columns) == 1
-    table = rows_of(
-        columns, [row if isinstance(row, _PARAM) else pytest.param(*[row] if one else row) for row in rows], ids
-    )
+    params = [row if isinstance(row, _PARAM) else pytest.param(*[row] if one else row) for row in rows]
+    skips = [mark for param in params for mark in param.marks if mark.name == "skip" and len(params) == 1]
+    why = skips[0].args[0] if skips else "there are no rows"  # a skipped row alone stands for all
+    table = rows_of(columns, [] if skips else params, ids)
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(test)
@@ -72,7 +73,7 @@ def each_row(
         @functools.wraps(test)
         def run(*given: Any, **fixtures: Any) -> None:
             if not table:
-                pytest.skip("there are no rows")
+                pytest.skip(why)
             failed: list[tuple[str, BaseException]] = []
             for row in table:
                 if not only or only in row.name():

@@ -90,3 +90,14 @@ def test_one_row_is_run_alone_by_its_name(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(rows, "only", "=1")
     assert told_by(table) == ["number=1", "number=12"]
+
+
+def test_a_skipped_row_that_stands_for_all_skips_the_test_with_its_reason() -> None:
+    """A table of files that are not beside the checkout has one, and is collected all the same."""
+
+    @each_row("path", [pytest.param(None, marks=pytest.mark.skip("no files"))])
+    def run(path: object) -> None:
+        raise AssertionError(path)
+
+    with pytest.raises(pytest.skip.Exception, match="no files"):
+        run()
