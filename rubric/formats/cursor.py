@@ -24,7 +24,7 @@ from rubric.formats.document import FOR_SUITES, KeyPath, Node, Unreadable, find,
 from rubric.formats.fields import SeveralError, cure, message_of, mismatch, problems_of
 from rubric.formats.files import parse, read_text
 from rubric.formats.notes import LackingError, Loading, Notes
-from rubric.internals.fields import check_text, misspelt, suggest
+from rubric.internals.fields import check_text, misspelt
 from rubric.internals.guesses import key_cure
 from rubric.internals.text import shorten
 from rubric.values.places import Place
@@ -199,7 +199,7 @@ class Cursor:
         names = [*allowed]
         for key in self.value:
             if key not in names:
-                self[key].error(f"unknown key{key_cure(owner, key, names)}", key=True)
+                self[key].error(f"unknown key{key_cure(owner, key, names, self.value[key])}", key=True)
 
     def reads(
         self,
@@ -218,10 +218,8 @@ class Cursor:
             if fates and key in fates:
                 part.warn(fates[key])
             elif key not in known and key not in quiet:
-                near = suggest(str(key), sorted(known)) if key else ""
-                part.unknown(
-                    f"the key {shorten(repr(str(key)), 60)} is not read{near}", {*known, *(fates or ())}, elsewhere
-                )
+                message = f"the key {shorten(repr(str(key)), 60)} is not read"
+                part.unknown(message, {*known, *(fates or ())}, elsewhere)
 
     def unknown(self, message: str, known: Iterable[str], elsewhere: Mapping[Any, str] | None = None) -> None:
         """
@@ -232,7 +230,7 @@ class Cursor:
         other system reads over it, it leaves ungraded what it is in. Any other key is a warning.
 
         Args:
-            message: The warning.
+            message: The warning, before the key that was meant, or those that are read.
             known: The keys that are read here.
             elsewhere: For keys of other places, where they belong.
         """
@@ -241,7 +239,7 @@ class Cursor:
             message = f"{shown!r} has no effect here; {elsewhere[self.step]}"
             self.error(LackingError(f"the key {shown!r} at another's place", message), key=True)
         elif not self.is_slip(known):
-            self.warn(message, key=True)
+            self.warn(f"{message}{key_cure('', self.step, sorted(known)) if self.step else ''}", key=True)
 
     def is_slip(self, known: Iterable[str]) -> bool:
         """True if its key is nearly a *known* one, which is noted as an error."""

@@ -63,8 +63,7 @@ def check_fields(
         if unused and key in unused:
             part.once(unused[key])
         elif key not in known:
-            hint = fields.suggest(str(key), sorted(known))
-            part.unknown(f"{what} has no such field; it is not used{hint}", known, elsewhere)
+            part.unknown(f"{what} has no such field; it is not used", known, elsewhere)
 
 
 # -- bands ----------------------------------------------------------------------------------------------------

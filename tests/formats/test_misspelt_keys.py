@@ -188,3 +188,25 @@ def test_a_misspelt_key_of_a_rubric_is_told() -> None:
         slip = misspell(damaged, path)
         with pytest.raises(LoadError, match=f"{slip}|{path[-1]}"):
             loads(json.dumps(damaged))
+
+
+@each_row(
+    ("name", "old", "new", "meant"),
+    [
+        ("mcptest", "prompt: Hi?\n    response", "question: Hi?\n    response", "prompt"),
+        ("mcptest", "{name: a, description: Is a", "{name: a, text: Is a", "description"),
+        ("mcptest", "jury: {size: 3, consensus: 0.66}", "votes: 3", "jury"),
+        ("agentv-2", "vars: {q: hi, expected_output: hello}", "question: hi", "input"),
+        ("agentv-2", "type: contains", "type: contain", "contains"),
+        ("agentv-2", "type: llm-rubric, prompt", "type: llm_rubric, prompt", "llm-rubric"),
+    ],
+)
+def test_a_word_for_a_key_is_answered_with_that_of_the_file(name: str, old: str, new: str, meant: str) -> None:
+    """The keys of another system, or ours, are told as those that this one has."""
+    assert old in FILES[name]
+    text = FILES[name].replace(old, new, 1)
+    try:
+        told = [str(one) for one in loads_suite(text, name).warnings]
+    except LoadError as error:
+        told = [str(one) for one in error.problems]
+    assert any(f"did you mean {meant!r}?" in one for one in told)

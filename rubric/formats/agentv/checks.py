@@ -6,13 +6,13 @@ AgentV's graders that code decides: those of `formats.assertions`, and JavaScrip
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from rubric import DefinitionError, Holds
-from rubric.embed import Check, Cursor, FrozenMap, shorten
+from rubric.embed import Check, Cursor, FrozenMap, fields, shorten
 from rubric.formats.agentv.scope import Entry
 from rubric.formats.assertions.field_accuracy import Field
 from rubric.formats.assertions.table import KINDS, find_kind
@@ -106,13 +106,15 @@ _WHY: dict[str, str] = {
 """Types of AgentV's that are not graded here, and why."""
 
 
-def unknown(entry: Entry) -> Check:
-    """Return the function of the caller's for the type of *entry*; where there is none, how to give it."""
+def unknown(entry: Entry, graders: Sequence[str] = ()) -> Check:
+    """Return the function of the caller's for the type of *entry*; else how to give it, or the type that is near."""
     kind = shorten(entry.kind, 60)
     if (function := entry.at.loading.functions.get(entry.kind)) is not None:
         return Holds(function)
     why = f"{_WHY.get(kind, kind)} without functions={{{kind!r}: function}}"
-    entry.warn(f"{why} is not supported: its cases are ungraded", "type")
+    near = fields.misspelt(kind, [*CHECKS, *graders])
+    hint = f"; did you mean {near!r}?" if near and near != kind else ""
+    entry.warn(f"{why} is not supported: its cases are ungraded{hint}", "type")
     return Unsupported(why)
 
 

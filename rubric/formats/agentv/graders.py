@@ -266,7 +266,7 @@ def check_for(entry: Entry) -> Check:
         return python_script(entry.scope.text(at["value"]), threshold=bar)  # its code is inline, as in AgentV
     row = None if entry.kind in CHECKS else find_kind(entry.kind)
     if entry.kind not in CHECKS and (row is None or "agentv" not in row.systems):
-        return unknown(entry)
+        return unknown(entry, (*ITEMS, *FREE, *SETS, "llm-rubric"))
     read, keys = CHECKS[entry.kind] if row is None else (read_check, row.names("agentv"))
     entry.check_keys(_OF_ALL | keys)
     return read(entry)
