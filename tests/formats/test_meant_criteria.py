@@ -46,6 +46,8 @@ def refusal_of(document: str) -> str:
         ("{check: {any_of: [{contains: a}, {contains: b}]}}", "{check: {contains_any: [a, b]}}"),
         ("{check: {tools: [a, b]}}", "{check: {trajectory: [a, b]}}"),
         ("{check: {calls: [a, b], order: strict}}", "{check: {trajectory: {tools: [a, b], order: exact}}}"),
+        ("{group: form, criteria: [Is b]}", "{id: form, rubric: {criteria: [Is b]}}"),
+        ("{decide: {if: Is b, then: pass, else: 0}}", "{text: Is b, tree: {ask: Is b, yes: 1, no: 0}}"),
         ("{id: a, tree: {ask: Is b, yes: 1, no: 0}}", "{id: a, text: Is b, tree: {ask: Is b, yes: 1, no: 0}}"),
         (
             "{id: a, question: Is b, yes: {question: c, yes: 1, no: 0}, no: 0}",

@@ -166,8 +166,10 @@ def meant_criterion(data: Any, read: Read, keys: Collection[str], checks: Collec
 
 def _with_text(found: dict[str, Any], data: dict[Any, Any], keys: Collection[str]) -> dict[str, Any]:
     """Return the fields *found* in *data* with a text, where its one key, or its first question, is one; or {}."""
-    if isinstance(tree := found.get("tree"), dict) and isinstance(tree.get("ask"), str):
-        return {"text": tree["ask"], **found}
+    if "tree" in found:
+        tree = _tree_of(found["tree"])
+        asked = {"text": tree["ask"]} if isinstance(tree, dict) and isinstance(tree.get("ask"), str) else {}
+        return asked | {**found, "tree": tree}
     if len(data) > 1 or found.keys() & {"text", "check", "rubric", "tree"}:
         return found
     ((name, value),) = data.items()
@@ -215,13 +217,18 @@ def _together(rest: dict[str, Any], keys: Collection[str], checks: Collection[st
         if isinstance(labels := rest.get(key), list) and isinstance(scores := take(_SCORES), list):
             is_paired = len(scores) == len(rest.pop(key))
             yield {"choices": dict(zip(map(str, labels), scores, strict=True)) if is_paired else None}
-    if tree := _tree_in(rest):
-        yield tree
+    yield from filter(None, (_tree_in(rest), _group_in(rest)))
     if (points := take("penalty deduction")) not in (None, False):
         yield {"polarity": "penalty", **({} if points is True else {"weight": points})}
 
 
-def is_asked(condition: object) -> bool:
+def _group_in(rest: dict[str, Any]) -> dict[str, Any]:
+    """Return the id of the criteria that stand in a criterion, where a word for a group names them; {} if none does."""
+    group = next((key for key in _TAGS if isinstance(rest.get(key), str)), "") if "criteria" in rest else ""
+    return {"id": rest.pop(group)} if group and "id" not in rest else {}
+
+
+def _is_asked(condition: object) -> bool:
     """True if *condition* is a sentence that a judge can be asked, and no expression over variables."""
     return " " in str(condition) and re.search(r"[=!<>]=|\{\{|\$\{|\b\w+\.\w+\b", str(condition)) is None
 
@@ -232,7 +239,7 @@ def _tree_in(rest: dict[str, Any]) -> dict[str, Any]:
     if all(own.values()) and isinstance(asked := rest[own["ask"]], str) and "tree" not in rest:
         tree = {key: _branch(rest.pop(each)) for key, each in own.items()}
         return {"text": rest.pop("text", asked), "tree": tree}
-    asked = next((rest[key] for key in _CONDITIONS if is_asked(rest.get(key))), None)
+    asked = next((rest[key] for key in _CONDITIONS if _is_asked(rest.get(key))), None)
     text = rest.get("text")
     if not isinstance(asked, str) or not isinstance(text, str):
         return {}
@@ -276,7 +283,7 @@ def _named(key: str, value: Any, keys: Collection[str]) -> dict[str, Any]:
         return found
     if key in ("expects", "expect", "should") and isinstance(value, str):
         return {"text": value}
-    if key in ("decision", "branches") and isinstance(value, dict):
+    if key in ("decision", "branches", "decide", "decides", "decision_tree") and isinstance(value, dict):
         return {"tree": value}
     means = {"answer": "unit"} if key == "scores" else {"weight": 0} if key in _SHOWN else means
     if means is not None and isinstance(value, str) and means.keys() & {"polarity", "required", "answer"}:
@@ -485,11 +492,16 @@ def reads(read: Read, data: Any) -> bool:
 
 def meant_tree(data: Any, read: Read) -> dict[Any, Any] | None:
     """Return the question with its branches that *data* is meant for, or None; *read* takes it."""
+    tree = _tree_of(data)
+    return tree if isinstance(tree, dict) and reads(read, tree) else None
+
+
+def _tree_of(data: Any) -> Any:
+    """Return the question with its branches that *data* seems to be: also one in a list, or in nodes by name."""
     data = data[0] if isinstance(data, list) and len(data) == 1 else data
     nodes = data.get("nodes") if isinstance(data, dict) else None
     start = next((data[key] for key in ("start", "root", "entry") if key in data), None) if nodes else None
-    tree = _node(start, nodes, ()) if isinstance(nodes, dict) and start in nodes else _branch(data)
-    return tree if isinstance(tree, dict) and reads(read, tree) else None
+    return _node(start, nodes, ()) if isinstance(nodes, dict) and start in nodes else _branch(data)
 
 
 def _node(name: Any, nodes: Mapping[Any, Any], above: tuple[Any, ...]) -> Any:
