@@ -310,6 +310,12 @@ def _name_cure(name: str, homes: Mapping[str, str], module: str = "") -> str:
     return ""
 
 
+def metric_cure(name: str) -> str:
+    """Return the criterion that a metric's *name* stands for, as a text in quotes; else the words of the name."""
+    meant = (text for text, words in table()["metrics"].items() if name in words.split())
+    return f'"{next(meant, name.replace("_", " ").capitalize())}"'
+
+
 def refuse_named_check(name: str, value: object) -> None:
     """Refuse `rubric.checks("regex", "[0-9]+")`, or `{"icontains": "day"}`, where a *name* stands for a check."""
     plain = name.strip().lower().replace("-", "_")

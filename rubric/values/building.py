@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from rubric.errors import DefinitionError
-from rubric.internals.fields import check_number, refuse
+from rubric.internals.fields import check_number, refuse, refuse_metric
 from rubric.internals.frozen_map import FrozenMap, scalar
 from rubric.internals.guided import guided_methods
 from rubric.internals.text import shorten
@@ -74,6 +74,8 @@ class Building:
     def _adding(self, given: Mapping[str, Any], text: str, answer: Any, **fixed: Any) -> Self:
         """Add the criterion of a verb: *given* are its `locals()`, of which those count that `Criterion` has too."""
         options = {name: given[name] for name in _OPTIONS if name in given}
+        if isinstance(text, str):
+            refuse_metric("text", text, f"write rubric.adding(Criterion({text!r}))")
         return self.adding(Criterion(text, answer=answer, **options | fixed))
 
     def requires(

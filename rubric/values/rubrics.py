@@ -54,6 +54,8 @@ def _as_criteria(value: Iterable[Criterion | str | Mapping[str, Any]], start: in
                 if isinstance(item, str) and fields.names_a_file(item):
                     cure = f"load the file: load({item!r}); or, to ask by this text, give Criterion({item!r})"
                     fields.refuse_path("text", item, cure)
+                if isinstance(item, str):
+                    fields.refuse_metric("text", item, f"write Criterion({item!r})")
                 item = Criterion(item) if isinstance(item, str) else _of_mapping(item)  # noqa: PLW2901
             except DefinitionError as problem:
                 message = _empty_cell(item, problem.field) if isinstance(item, Mapping) else ""
@@ -528,6 +530,7 @@ def rubric_of(value: object) -> Rubric:
         if is_ready(value):
             cures = f"write from rubric import presets; presets.{value}; or, for this word, write Rubric.of({value!r})"
             raise DefinitionError("rubric", f"{value!r} is the name of a ready rubric; {cures}")
+        fields.refuse_metric("rubric", value, f"write Rubric.of({value!r})")
         return Rubric.of(value)
     if isinstance(value, Rubric):
         return value

@@ -19,6 +19,7 @@ from rubric import (
     Grade,
     Judge,
     Levels,
+    LoadError,
     Panel,
     Rubric,
     ScoreRange,
@@ -28,6 +29,7 @@ from rubric import (
     evaluate,
     judge_function,
     loads,
+    loads_suite,
 )
 from tests.rows import each_row
 
@@ -297,3 +299,36 @@ def test_a_row_without_a_text_is_told_with_the_line_that_leaves_the_row_out(row:
         Rubric("reply", rows)
     line = str(caught.value).rpartition("leave the row out: ")[2]
     assert Rubric("reply", eval(line, {"rows": rows})).ids == ("is-polite",)  # noqa: S307 - a line of our own
+
+
+@each_row(
+    ("name", "meant"),
+    [
+        ("faithfulness", "States nothing that the context does not support"),
+        ("answer_relevancy", "Addresses the question that was asked"),
+        ("is_polite", "Is polite"),
+    ],
+)
+def test_the_name_of_a_metric_is_no_criterion(name: str, meant: str) -> None:
+    """It asks nothing; the error has the sentence that does, and the line that asks by the name all the same."""
+    doors: list[tuple[Any, str]] = [
+        (R.expects, f"R.adding(Criterion({name!r}))"),
+        (lambda text: Rubric("r", [text]), f"Rubric('r', [Criterion({name!r})])"),
+        (lambda text: loads(f"criteria: [{text}]"), f"loads('criteria: [{{text: {name}}}]')"),
+    ]
+    for make, asked in doors:
+        with pytest.raises((DefinitionError, LoadError), match=f'write "{meant}"; or, to ask by this name, ') as caught:
+            make(name)
+        assert re.search(r"(write rubric\.adding\(|write |)(Criterion\(|\{text: )", str(caught.value))
+        assert make(meant).criteria[-1].text == meant
+        made = eval(asked, {"R": R, "Rubric": Rubric, "Criterion": Criterion, "loads": loads})  # noqa: S307
+        assert loads(dumps(made)) == made
+
+
+def test_the_name_of_a_metric_is_no_rubric_of_a_case() -> None:
+    """Nor is it one of a candidate."""
+    with pytest.raises(LoadError, match=r"or, to ask by this name, rubric: \{text: bias\}"):
+        loads_suite("suite: s\ncases: [{output: a, rubric: bias}]")
+    with pytest.raises(DefinitionError, match=r"write Rubric\.of\('toxicity'\)"):
+        evaluate("a", "toxicity", "offline")
+    assert loads_suite("suite: s\ncases: [{output: a, rubric: {text: bias}}]")[0].rubric.text == "bias"

@@ -20,7 +20,7 @@ from rubric.formats.native.meant import meant_criterion, meant_tree, read_or_tel
 from rubric.formats.native.runs import read_candidate
 from rubric.formats.notes import Loading
 from rubric.formats.yaml import on_a_line
-from rubric.internals.fields import check_number, names_a_file, refuse_path
+from rubric.internals.fields import check_number, names_a_file, names_a_metric, refuse_metric, refuse_path
 from rubric.internals.guesses import criteria_of, word_cure
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Boolean, Letter, Likert, Scale, UnitScale, YesNo
@@ -101,6 +101,7 @@ def meant_row(data: Any) -> dict[str, Any] | None:
 def _read_one(data: Any) -> Criterion:
     if isinstance(data, str):
         refuse_path("", data, f"copy its criteria, or, to ask by this text, write {{text: {data}}}")
+        refuse_metric("", data, f"{{text: {data}}}")
         data = {"text": data}
     given = fields.as_dict(data, "a criterion (its text, or a mapping)")
     gathering = Gathering()
@@ -349,7 +350,8 @@ def _criterion(criterion: Criterion) -> Data | str:
         first = ("id",)
     head = {key: data.pop(key) for key in first if key in data}
     data = {**head, **answer, **data}
-    return str(criterion.text) if [*data] == ["text"] and not names_a_file(criterion.text) else data
+    is_bare = [*data] == ["text"] and not names_a_file(criterion.text) and not names_a_metric(criterion.text)
+    return str(criterion.text) if is_bare else data
 
 
 def _rubric(rubric: Rubric) -> Data:

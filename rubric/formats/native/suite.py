@@ -21,7 +21,7 @@ from rubric.formats.native.runs import read_call, read_message, read_metrics, re
 from rubric.formats.native.sharing import fill_slots, refuse_unfilled, share, spread, with_variables
 from rubric.formats.notes import Loading, Notes
 from rubric.formats.yaml import on_a_line
-from rubric.internals.fields import names_a_file, nearest, suggest
+from rubric.internals.fields import names_a_file, nearest, refuse_metric, suggest
 from rubric.suites.cases import Case, Turn
 from rubric.suites.suite import Suite
 from rubric.values.places import Place
@@ -297,6 +297,7 @@ def _refuse_threshold(data: dict[str, Any], rubric: Any, named: dict[Any, Any]) 
 
 def _read_any_rubric(data: Any) -> Rubric:
     if isinstance(data, str):
+        refuse_metric("", data, f"rubric: {{text: {data}}}")
         return Rubric.of(data)
     if isinstance(data, list):
         try:
