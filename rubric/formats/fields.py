@@ -282,6 +282,14 @@ def read_all(data: Any, name: str, read: Callable[[Any], T]) -> list[T]:
     return [*read_each(dict(enumerate(as_list(data, f"a list of {name}s"))), read).values()]
 
 
+def read_within(data: Any, key: str, read: Callable[[Any], T]) -> T:
+    """Return what *read* makes of a mapping with *data* under a *key* that the file does not have."""
+    try:
+        return read({key: data})
+    except SeveralError as error:
+        raise SeveralError([(path[path[:1] == (key,) :], problem) for path, problem in error.problems]) from None
+
+
 def read_inner(data: Data, key: str, read: Callable[[Any], T]) -> T:
     """Return the value under *key* in *data*, as *read* reads it."""
     return read_each({key: data[key]}, read)[key]

@@ -38,8 +38,12 @@ def grid_of(rows: Iterable[Row]) -> Grid | None:
 
 
 def _without_cell(row: Row) -> str:
-    """Return the id of *row* without its cell, which is in brackets at the end or named by its values."""
+    """Return the id of *row* without its cell, which is in brackets at the end or named by its values there."""
     name = _BRACKETS.sub("", row.id)
-    for value in row.cell.values():
-        name = re.sub(rf"(?<!\w){re.escape(str(value))}(?!\w)", " ", name)
+    named = row.id.removeprefix(name).strip("[] ").split()
+    for value in map(str, row.cell.values()):
+        if value in named:
+            named.remove(value)
+        elif found := [*re.finditer(rf"(?<!\w){re.escape(value)}(?!\w)", name)]:  # what stands before is the case's own
+            name = f"{name[: found[-1].start()]} {name[found[-1].end() :]}"
     return " ".join(name.split()).strip(" -_/:,·")

@@ -40,6 +40,21 @@ def refusal_of(document: str) -> str:
             "{text: a, scale: {min: 1, max: 5, anchors: {1: b, 5: c}}, pass_at: 4}",
             "{text: a, levels: {1: b, 5: c}, min_score: 0.75}",
         ),
+        ("{text: a, points: -3}", "{text: a, polarity: penalty, weight: 3}, and in the rubric aggregation: points"),
+        ("{check: {call: b, after: c, same: d}}", "{check: {run: {every: b, needs: c, same: d}}}"),
+        ("{check: {call: b, max: 1}}", "{check: {run: {at_most: 1, of: b}}}"),
+        ("{text: a, negate: true}", "{text: a, polarity: guard}"),
+        ("{text: a, metric: timing, threshold: 0.6}", "{id: timing, text: a, min_score: 0.6}"),
+        ("{check: {words: {min: 5, max: 50}}}", "{check: {assertion: {type: word-count, value: {min: 5, max: 50}}}}"),
+        (
+            "{check: {rouge_l: b c, threshold: 0.5}}",
+            "{check: {assertion: {type: rouge-n, value: b c, threshold: 0.5}}}",
+        ),
+        ("{check: {bleu: b c}}", "{check: {assertion: {type: bleu, value: b c}}}"),
+        (
+            "{text: a, examples: [{output: b, score: 1, comment: c}]}",
+            "{text: a, anchors: [{response: b, score: 1, reason: c}]}",
+        ),
         ("{text: a, severity: error}", "{text: a, required: true}"),
         ("{text: a, severity: warning}", "{text: a}"),
         ("{check: {regex: 'a[0-9]', flags: i}}", '{check: {matches: "(?i)a[0-9]"}}'),
@@ -166,6 +181,7 @@ def test_the_branches_of_a_tree_are_told_by_their_keys(typed: str, meant: str) -
         "{text: a, weight: high}",  # how much is not known
         "{text: a, polarity: negative}",  # a guard, or a penalty
         "{text: a, if: lang == 'de' and x.y}",  # what no judge can be asked
+        "{text: a, check: {contains: b, threshold: 0.5}}",  # which has none
         "{text: a, if: asked}",  # a word of the candidate, or another criterion
         "{text: a, type: likert}",
         "{text: a, type: boolean, levels: 1..5}",

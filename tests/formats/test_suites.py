@@ -302,6 +302,7 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
         ("cases: [{output: a, rubric: b, xfail: flaky}]", "--min-pass-rate 0.9"),
         ("cases: [{output: a, rubric: b, expect: fail}]", "tests: [{reply: Go away, fails: true}]"),
         ("cases: [{output: a, rubric: [{text: b c, if: vars.x == 'd'}]}]", "a rubric of its own in that case"),
+        ("cases: [{rubric: b, run: [{user: a}]}]", "cases[0].run[0].user: unknown key"),
         ("pass_rate: 0.5\ncases: [{output: a, rubric: b}]", "such as rubric grade suite.yaml --min-pass-rate 0.5"),
         ("judge: {model: offline, timeout: 2 minutes}\ncases: [{output: a, rubric: b}]", "write timeout: 120"),
         ("rubric: a b\ncases: answers.csv", "such as rubric grade-many rubric.yaml answers.csv"),
@@ -329,6 +330,10 @@ def test_what_belongs_elsewhere_in_a_suite_is_told_its_place(document: str, said
             " rubric: [{check: {tool_calls: [f, g], order: strict}}]}"),
             ("{run: [{role: user, content: a}, {name: f, arguments: {x: 1}}], "
             "rubric: [{check: {trajectory: {tools: [f, g], order: exact}}}]}"),
+        ),
+        (
+            "{run: [{user: a}, {tool: f, args: {x: 1}, result: b}, {assistant: c}]}",
+            "{run: [{role: user, content: a}, {name: f, arguments: {x: 1}, result: b}, {role: assistant, content: c}]}",
         ),
         ("{output: a, context: {doc: b}}", '{output: a, context: ["doc: b"]}'),
         ("{output: a, tags: 'smoke, slow'}", "{output: a, tags: [smoke, slow]}"),

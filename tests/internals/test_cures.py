@@ -331,7 +331,9 @@ def test_a_key_of_another_system_is_answered_with_ours(kind: str, key: str) -> N
             data["criteria"][0] = {"check": check}
         of_suite = {"Message": message, "Case": case, "Suite": suite, "Judge": suite["judge"]}
         own = {"Rubric": data, "Criterion": data["criteria"][0], "RubricTest": test, "ScoreRange": levels[0]}
-        own["Check"] = check
+        own |= {"Check": check, "DecisionTree": (tree := {"ask": "Is it?", "yes": 1, "no": 0})}
+        if kind == "DecisionTree":
+            data["criteria"][0]["tree"] = tree
         owner, _, of_kind = kind.partition(".")
         at = (own | of_suite)[owner]
         at.pop(key, None)

@@ -109,6 +109,17 @@ def test_the_answers_of_a_matrix_stand_side_by_side() -> None:
     assert [token.type for token in tokens(page)].count("table_open") >= 2
 
 
+def test_the_line_of_a_case_keeps_its_id_where_that_holds_a_number_of_the_cell() -> None:
+    """Else the first repetition of one case stood beside the second of another, and a stable judge seemed to flip."""
+    rows = [
+        evolve(PASSED, id=f"order-{case} [repeat {number}]", cell=FrozenMap({"repeat": number}))
+        for case in (1, 2)
+        for number in (1, 2)
+    ]
+    text = pretty.render(Report("r", tuple(rows)), width=120)
+    assert [line.split()[1] for line in text.splitlines() if line.startswith("│")] == ["order-1", "order-2"]
+
+
 def test_a_grid_that_is_wider_than_the_terminal_is_stacked() -> None:
     """Below each case a line a provider, and no line is wider."""
     text = pretty.render(_matrix(), width=60)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextvars import ContextVar
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ from rubric.formats.document import KeyPath
 from rubric.formats.fields import SeveralError, WrongKeyError, message_of, problems_of
 from rubric.formats.yaml import on_a_line
 from rubric.internals.conversions import conversions, meant_value
-from rubric.internals.guesses import word_cure
+from rubric.internals.guesses import cures_in, word_cure
 from rubric.internals.secrets import redact
 
 T = TypeVar("T")
@@ -25,7 +25,9 @@ _TYPES: dict[str, dict[str, Any]] = {
     "llm-rubric": {},
     "scale ordinal levels likert rating range integer choice choices categorical enum": {"scale": True},
     "score float continuous unit numeric percentage": {"answer": "unit"},
-    "guard negative forbid forbids forbidden must_not negated not never avoid no": {"polarity": "guard"},
+    "guard negative forbid forbids forbidden must_not negated negate inverse invert not never avoid no": {
+        "polarity": "guard"
+    },
     "penalty deduction minus": {"polarity": "penalty"},
     "gate required require requires must must_have critical hard mandatory": {"required": True},
 }
@@ -41,11 +43,6 @@ _REPLIES = ("output", "answer", "text", "reply", "example", "completion")
 _SCORED = ("rating", "value", "points", "grade", "mark", "pass", "passes", "passed", "met", "label", "correct")
 _TAGS = ("category", "group", "section", "dimension", "area", "tag")
 _SCORES = "scores values points score value weights"
-_TREE = {
-    "ask": "question if prompt condition text",
-    "yes": "then true if_true if_yes",
-    "no": "else false if_false if_no",
-}
 _CURE = re.compile(
     r"; ([^;]*write|[^;]*such as|did you mean|allowed|add it|quote|take|give|for a weight)\b.*", re.DOTALL
 )
@@ -98,7 +95,7 @@ def _also(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], d
     said = f", or {other[0]}" if other else ""
     if "contains_all" in meant.get("check", ()) and "contains_all" not in repr(data):
         said += ", or for one of them, contains_any"
-    if meant.get("tree", {}).get("no") == 1 and not {"tree", *_TREE} & data.keys():
+    if meant.get("tree", {}).get("no") == 1 and not {"tree", *_tree_words()} & data.keys():
         said += ", which counts as met where the first answer is no"
     if "severity" in data and "required" not in meant:
         said += ", or, to show it alone, weight: 0 beside it"
@@ -217,9 +214,17 @@ def _together(rest: dict[str, Any], keys: Collection[str], checks: Collection[st
         if isinstance(labels := rest.get(key), list) and isinstance(scores := take(_SCORES), list):
             is_paired = len(scores) == len(rest.pop(key))
             yield {"choices": dict(zip(map(str, labels), scores, strict=True)) if is_paired else None}
+    if isinstance(rest.get("metric"), str) and "text" in rest and "id" not in rest:
+        yield {"id": rest.pop("metric")}
     yield from filter(None, (_tree_in(rest), _group_in(rest)))
     if (points := take("penalty deduction")) not in (None, False):
         yield {"polarity": "penalty", **({} if points is True else {"weight": points})}
+
+
+@cache
+def _tree_words() -> dict[str, list[str]]:
+    """Return the keys of a question, each with itself and the other words for it."""
+    return {key: [key, *words] for key, words in cures_in("keys", "DecisionTree") if " " not in key}
 
 
 def _group_in(rest: dict[str, Any]) -> dict[str, Any]:
@@ -235,7 +240,7 @@ def _is_asked(condition: object) -> bool:
 
 def _tree_in(rest: dict[str, Any]) -> dict[str, Any]:
     """Return the tree of questions that stands beside a text, or whose first question is a condition; {} if none."""
-    own = {key: next((each for each in (key, *words.split()) if each in rest), "") for key, words in _TREE.items()}
+    own = {key: next((each for each in words if each in rest), "") for key, words in _tree_words().items()}
     if all(own.values()) and isinstance(asked := rest[own["ask"]], str) and "tree" not in rest:
         tree = {key: _branch(rest.pop(each)) for key, each in own.items()}
         return {"text": rest.pop("text", asked), "tree": tree}
@@ -263,7 +268,7 @@ def _alone(key: str, value: Any, keys: Collection[str], checks: Collection[str])
         return {"levels": {n: text for text, n in texts.items()}} if is_whole else {"choices": texts}
     if key in ("anchors", "examples") and isinstance(value, dict) and all(type(each) is int for each in value):
         return {"levels": value}
-    if key == "weight" and isinstance(value, int | float) and value < 0:
+    if isinstance(value, int | float) and value < 0 and "weight" in (key, _field(key, keys)):
         return {"polarity": "penalty", "weight": -value}
     return _named(key, value, keys)
 
@@ -290,7 +295,12 @@ def _named(key: str, value: Any, keys: Collection[str]) -> dict[str, Any]:
         return {"text": value, **means}
     if means is not None and value is True:
         return means or {key: value}
-    return {key if key in keys else name_in(word_cure("keys", "Criterion", key, keys)) or key: value}
+    return {_field(key, keys): value}
+
+
+def _field(key: str, keys: Collection[str]) -> str:
+    """Return the field of a criterion that a *key* is a word for; itself if it is for none."""
+    return key if key in keys else name_in(word_cure("keys", "Criterion", key, keys)) or key
 
 
 _CALLED = {"tool_called", "tool_call", "called", "tool", "calls", "tool_calls", "tools", "sequence"}
@@ -314,6 +324,11 @@ def _in_check(value: Any, checks: Collection[str]) -> dict[str, Any]:
         return {} if value == "is_json" else _check(value, None, checks)
     if isinstance(value, dict) and (rule := _order_in(value)):
         return {"check": {"run": rule}}
+    if isinstance(value, dict) and len(value) == 2 and "threshold" in value:  # noqa: PLR2004 - a metric and its bar
+        metric = next(key for key in value if key != "threshold")
+        found = _check(metric, value[metric], checks).get("check", {})
+        is_metric = "assertion" in found and isinstance(value[metric], str)
+        return {"check": {"assertion": {**found["assertion"], "threshold": value["threshold"]}}} if is_metric else {}
     if isinstance(value, dict) and value.keys() == {"type", "value"}:
         return _check(str(value["type"]), value["value"], checks)
     if isinstance(value, dict) and len(value) == 2 and (case := _case_in(value)) is not None:  # noqa: PLR2004 - it and a check
@@ -331,14 +346,24 @@ def _in_check(value: Any, checks: Collection[str]) -> dict[str, Any]:
     )
 
 
+_ORDERS = ("before", "after", "then", "needs")
+_COUNTS = dict.fromkeys(("max", "at_most", "most", "max_calls", "limit"), "at_most")
+_COUNTS |= dict.fromkeys(("min", "at_least", "least", "min_calls"), "at_least")
+
+
 def _order_in(value: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return the rule that *value* names by a call and what it stands before or after; {} if it names none."""
+    """Return the rule that *value* names by a call, and where it stands or how often; {} if it names none."""
     one = next((value[key] for key in ("call", "calls", "tool", "first") if key in value), None)
-    word = next((key for key in ("before", "after", "then", "needs") if key in value), "")
-    if len(value) != 2 or not isinstance(one, str) or not isinstance(value.get(word), str):  # noqa: PLR2004 - both
+    word = next((key for key in (*_ORDERS, *_COUNTS) if key in value), "")
+    same = {"same": value["same"]} if "same" in value else {}
+    if len(value) != 2 + len(same) or not isinstance(one, str):
+        return {}
+    if word in _COUNTS and type(value[word]) is int:
+        return {_COUNTS[word]: value[word], "of": one, **same}
+    if word not in _ORDERS or not isinstance(value[word], str):
         return {}
     first, last = (value[word], one) if word in ("after", "needs") else (one, value[word])
-    return {"every": first, "then": last} if word == "then" else {"every": last, "needs": first}
+    return ({"every": first, "then": last} if word == "then" else {"every": last, "needs": first}) | same
 
 
 def _check(name: str, value: Any, checks: Collection[str]) -> dict[str, Any]:
@@ -347,8 +372,10 @@ def _check(name: str, value: Any, checks: Collection[str]) -> dict[str, Any]:
         any_of = "contains_any" if denied[1] == "contains" and isinstance(value, list) else denied[1]  # none of them
         found = _check(any_of, value, checks)
         return {**found, "polarity": "guard"} if found else {}
-    if name in ("length", "words", "word_count") and isinstance(value, dict) and len(value) == 1:
-        return _check(f"{next(iter(value))}_{name}", next(iter(value.values())), checks)
+    if name in ("length", "words", "word_count", "word-count") and isinstance(value, dict):
+        bounds = [_bound(f"{bound}_{name.replace('-', '_')}", most) for bound, most in value.items()]
+        whole = value.keys() == {"min", "max"} and name != "length" and all(bounds)
+        return {"check": _words(value)} if whole else bounds[0] if len(bounds) == 1 else {}
     if name in ("any_of", "all_of") and are_rows(value) and all([*each] == ["contains"] for each in value):
         return {"check": {f"contains_{name[:3]}": [each["contains"] for each in value]}}
     if name in _CALLED:
@@ -357,6 +384,8 @@ def _check(name: str, value: Any, checks: Collection[str]) -> dict[str, Any]:
         return {"check": "is_json"}
     if re.fullmatch("is[-_]json|(json_?)?schema", name, re.IGNORECASE) and isinstance(value, dict):
         return {"check": {"fits_schema": value}}
+    if isinstance(value, str) and (metric := re.fullmatch("(rouge)([-_]?[nl1-9])?|bleu|gleu|meteor|levenshtein", name)):
+        return {"check": {"assertion": {"type": "rouge-n" if metric[1] else name, "value": value}}}
     if name == "icontains" and isinstance(value, str):
         return {"check": {"contains": {"text": value, "ignore_case": True}}}
     if name == "contains" and isinstance(value, list):
@@ -374,13 +403,17 @@ def _call_in(value: Any) -> dict[str, Any]:
     return {"calls": {own.get(key, key): each for key, each in value.items()} if is_named else value}
 
 
+def _words(bounds: Mapping[str, int]) -> dict[str, Any]:
+    return {"assertion": {"type": "word-count", "value": dict(bounds)}}
+
+
 def _bound(name: str, value: Any) -> dict[str, Any]:
     """Return the fields that are meant by the most, or the fewest, words or letters; {} if *name* is no such bound."""
     found = re.fullmatch("(max|min)_?(length|chars|characters|words?|word_?count)", name)
     if found is None or type(value) is not int:
         return {}
     if found[2].startswith("word"):
-        return {"check": {"assertion": {"type": "word-count", "value": {found[1]: value}}}}
+        return {"check": _words({found[1]: value})}
     if found[1] == "min":
         return {"check": {"matches": f"(?s).{{{value}}}"}}
     return {"check": {"matches": f"(?s).{{{value + 1}}}"}, "polarity": "guard"}
@@ -412,6 +445,7 @@ def _values(key: str, value: Any, beside: Mapping[str, Any]) -> Iterator[Any]:
         yield value not in ("no", "never")
     elif key == "anchors" and are_rows(value):
         own = dict.fromkeys(_REPLIES, "response") | dict.fromkeys(_SCORED, "score")
+        own |= dict.fromkeys(("comment", "explanation", "rationale", "why", "note"), "reason")
         rows = [
             {own.get(word, word): int(each) if each in (True, False) else each for word, each in row.items()}
             for row in value
@@ -518,7 +552,7 @@ def _node(name: Any, nodes: Mapping[Any, Any], above: tuple[Any, ...]) -> Any:
 
 def _branch(data: Any) -> Any:
     if isinstance(data, dict) and not {"score", "reason"} & data.keys():
-        own = {word: key for key, words in _TREE.items() for word in (key, *words.split())}
+        own = {word: key for key, words in _tree_words().items() for word in words}
         return {own.get(str(key).lower(), key): _branch(value) for key, value in data.items()}
     word = data if isinstance(data, bool) else {"pass": True, "fail": False}.get(str(data).lower(), data)
     return int(word) if isinstance(word, bool) else data

@@ -78,7 +78,7 @@ def _part(
         return {name: _rubric(value, criterion)}
     if key.endswith("_file") and isinstance(value, str) and key.removesuffix("_file") in (*_TEXTS, "context"):
         return {key.removesuffix("_file"): f"file://{value.removeprefix('file://')}"}
-    if listed and name in ("input", "messages", "turns"):
+    if listed and name in ("input", "messages", "turns", "run"):
         return _chat(name, listed)
     return {name: _value(name, value)} if name else None
 
@@ -92,6 +92,9 @@ def _rubric(value: Any, criterion: Callable[[Any], dict[str, Any] | None]) -> An
 
 def _chat(name: str, listed: list[dict[Any, Any]]) -> dict[str, Any] | None:
     """Return the field that messages *listed* under a *name* stand for; None if they are none."""
+    if name == "run":
+        events = [_event(part) for each in listed for part in _apart(each)]
+        return None if None in events else {name: events}
     if name == "messages" and any("tool_calls" in each for each in listed):
         return {"run": write(run_of(map(_with_functions, listed)))}
     said = [_message(part) for each in listed for part in _apart(each)]
@@ -110,6 +113,14 @@ def _asserted(data: Any, criterion: Callable[[Any], dict[str, Any] | None]) -> A
     if data.get("type") == "llm-rubric" and data.keys() == {"type", "value"}:
         return data["value"]
     return criterion(data)
+
+
+def _event(data: dict[Any, Any]) -> dict[str, Any] | None:
+    """Return the message, or the call, that an event of a run stands for; None if it is another one."""
+    tool = next((key for key in ("tool", "call", "function", "tool_call") if isinstance(data.get(key), str)), "")
+    if tool:
+        return dict(_call({("name" if key == tool else key): value for key, value in data.items()}))
+    return data if data.keys() & {"name", "state", "run", "role"} else _message(data)
 
 
 def _with_functions(message: dict[Any, Any]) -> dict[Any, Any]:

@@ -20,7 +20,7 @@ read_call = fields.reader_of(ToolCall, arguments=fields.read_free, metadata=fiel
 
 def read_run(data: Any) -> Run:
     """Return a run: a list of events, or a mapping with them and with its agent and model."""
-    return _read_run({"events": data} if isinstance(data, list) else data)
+    return fields.read_within(data, "events", _read_run) if isinstance(data, list) else _read_run(data)
 
 
 def _read_event(data: Any) -> Event:

@@ -300,12 +300,7 @@ def _read_any_rubric(data: Any) -> Rubric:
         refuse_metric("", data, f"rubric: {{text: {data}}}")
         return Rubric.of(data)
     if isinstance(data, list):
-        try:
-            return read_rubric({"criteria": data})
-        except SeveralError as error:  # the file has no key `criteria` there
-            raise SeveralError([
-                (path[1:] if path[:1] == ("criteria",) else path, problem) for path, problem in error.problems
-            ]) from None  # fmt: skip
+        return fields.read_within(data, "criteria", read_rubric)
     return read_rubric(fields.as_dict(data, "a rubric: a text, a list of criteria, or a mapping"))
 
 
