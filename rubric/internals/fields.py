@@ -338,26 +338,6 @@ def refuse_path(field: str, text: str, cure: str) -> None:
         raise DefinitionError(field, f"{text!r} looks like the path of a file, and is not text; {cure}")
 
 
-_METRICS = frozenset({
-    "bias", "correctness", "faithfulness", "groundedness", "hallucination", "hallucinations", "relevance", "relevancy",
-    "toxicity",
-})  # fmt: skip
-
-
-def names_a_metric(text: str) -> bool:
-    """True if *text* is a name such as `answer_relevancy`, which other systems know, and asks nothing."""
-    return text in _METRICS or ("_" in text and re.fullmatch("[a-z]+(_[a-z]+)+", text) is not None)
-
-
-def refuse_metric(field: str, text: str, otherwise: str) -> None:
-    """Refuse *text* if it names a metric, with what is asked by it; *otherwise* is the code that asks by the name."""
-    if names_a_metric(text):
-        from rubric.internals.guesses import metric_cure  # noqa: PLC0415 - needed for errors alone
-
-        cures = f"write {metric_cure(text)}; or, to ask by this name, {otherwise}"
-        raise DefinitionError(field, f"{text!r} is a name, and asks nothing; {cures}")
-
-
 def wording(_: Any, attribute: Attribute[Any], value: object) -> None:
     """Refuse all but text that is not a path; it may be empty."""
     string(_, attribute, value)

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from rubric.errors import DefinitionError
-from rubric.internals.fields import check_number, refuse, refuse_metric
+from rubric.internals.fields import check_number, refuse
 from rubric.internals.frozen_map import FrozenMap, scalar
 from rubric.internals.guided import guided_methods
 from rubric.internals.text import shorten
 from rubric.values.answers import Bands, Choices, Levels, Menu, ScoreRange, Unit, YesNo
 from rubric.values.checks import Check, Opinion, as_check
-from rubric.values.criteria import Abstention, Anchor, Criterion, Polarity, When
+from rubric.values.criteria import Abstention, Anchor, Criterion, Polarity, When, refuse_metric
 from rubric.values.trees import DecisionTree, HalfAnswered, Question
 
 if TYPE_CHECKING:

@@ -130,6 +130,26 @@ def slug(text: str, limit: int = 48) -> str:
     return f"{head}-{digest}"
 
 
+_METRICS = frozenset({
+    "bias", "correctness", "faithfulness", "groundedness", "hallucination", "hallucinations", "relevance", "relevancy",
+    "toxicity",
+})  # fmt: skip
+
+
+def names_a_metric(text: str) -> bool:
+    """True if *text* is a name such as `answer_relevancy`, which other systems know, and asks nothing."""
+    return text in _METRICS or ("_" in text and re.fullmatch("[a-z]+(_[a-z]+)+", text) is not None)
+
+
+def refuse_metric(field: str, text: str, otherwise: str) -> None:
+    """Refuse *text* if it names a metric, with what is asked by it; *otherwise* is the code that asks by the name."""
+    if names_a_metric(text):
+        from rubric.internals.guesses import metric_cure  # noqa: PLC0415 - needed for errors alone
+
+        cures = f"write {metric_cure(text)}; or, to ask by this name, {otherwise}"
+        raise DefinitionError(field, f"{text!r} is a name, and asks nothing; {cures}")
+
+
 def _as_id(value: str) -> str:
     return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
 

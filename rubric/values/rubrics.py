@@ -21,7 +21,7 @@ from rubric.internals.text import cell, counted, shorten, table
 from rubric.values.answers import EVEN, Answer, Scale, Unit, UnitScale, YesNo
 from rubric.values.building import TREE, Building, check_gate
 from rubric.values.checks import Check, is_matcher
-from rubric.values.criteria import ANSWER_KEYS, Abstention, Criterion, abstention, only_answer
+from rubric.values.criteria import ANSWER_KEYS, Abstention, Criterion, abstention, only_answer, refuse_metric
 from rubric.values.trees import DecisionTree
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _as_criteria(value: Iterable[Criterion | str | Mapping[str, Any]], start: in
                     cure = f"load the file: load({item!r}); or, to ask by this text, give Criterion({item!r})"
                     fields.refuse_path("text", item, cure)
                 if isinstance(item, str):
-                    fields.refuse_metric("text", item, f"write Criterion({item!r})")
+                    refuse_metric("text", item, f"write Criterion({item!r})")
                 item = Criterion(item) if isinstance(item, str) else _of_mapping(item)  # noqa: PLW2901
             except DefinitionError as problem:
                 message = _empty_cell(item, problem.field) if isinstance(item, Mapping) else ""
@@ -530,7 +530,7 @@ def rubric_of(value: object) -> Rubric:
         if is_ready(value):
             cures = f"write from rubric import presets; presets.{value}; or, for this word, write Rubric.of({value!r})"
             raise DefinitionError("rubric", f"{value!r} is the name of a ready rubric; {cures}")
-        fields.refuse_metric("rubric", value, f"write Rubric.of({value!r})")
+        refuse_metric("rubric", value, f"write Rubric.of({value!r})")
         return Rubric.of(value)
     if isinstance(value, Rubric):
         return value

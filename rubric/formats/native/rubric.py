@@ -20,14 +20,14 @@ from rubric.formats.native.meant import meant_criterion, meant_tree, read_or_tel
 from rubric.formats.native.runs import read_candidate
 from rubric.formats.notes import Loading
 from rubric.formats.yaml import on_a_line
-from rubric.internals.fields import check_number, names_a_file, names_a_metric, refuse_metric, refuse_path
+from rubric.internals.fields import check_number, names_a_file, refuse_path
 from rubric.internals.guesses import criteria_of, word_cure
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Boolean, Letter, Likert, Scale, UnitScale, YesNo
 from rubric.values.building import check_gate
 from rubric.values.candidates import Candidate, as_images
 from rubric.values.checks import Check, is_matcher
-from rubric.values.criteria import Anchor, Criterion, When
+from rubric.values.criteria import Anchor, Criterion, When, names_a_metric, refuse_metric
 from rubric.values.rubric_tests import RubricTest, is_reference, show_range
 from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree, Leaf

@@ -21,9 +21,10 @@ from rubric.formats.native.runs import read_call, read_message, read_metrics, re
 from rubric.formats.native.sharing import fill_slots, refuse_unfilled, share, spread, with_variables
 from rubric.formats.notes import Loading, Notes
 from rubric.formats.yaml import on_a_line
-from rubric.internals.fields import names_a_file, nearest, refuse_metric, suggest
+from rubric.internals.fields import names_a_file, nearest, suggest
 from rubric.suites.cases import Case, Turn
 from rubric.suites.suite import Suite
+from rubric.values.criteria import refuse_metric
 from rubric.values.places import Place
 from rubric.values.rubric_tests import is_reference
 from rubric.values.rubrics import Rubric, is_ready
