@@ -35,8 +35,8 @@ from rubric.results.result import Grade, Ungraded
 from rubric.runs.formats import candidate_of_run, candidates_in, candidates_of_file, format_of, inspect_samples
 from rubric.runs.log_texts import refuse_log
 from rubric.runs.logs import entries_of
-from rubric.values.candidates import Candidate, of_text
-from rubric.values.chats import fields_with_chats, is_chat
+from rubric.values.candidates import Candidate, is_log, of_text
+from rubric.values.chats import fields_with_chats, is_chat, listed
 from rubric.values.rubrics import Rubric
 from rubric.values.runs import Run
 
@@ -299,9 +299,13 @@ def _of_row(row: Mapping[Any, Any], columns: Columns) -> Candidate:
         raise DefinitionError(str(columns.named.get("messages", "messages")), said)
     if "output" not in given and "run" not in given:
         named = ", ".join(map(str, row)) or "nothing"
-        raise DefinitionError("output", f"is not there; name the text that is graded so (there are: {named})")
+        chats = "".join(f"; {name!r} is a chat: name it messages" for name in row if is_chat(listed(row[name])))
+        raise DefinitionError("output", f"is not there; name the text that is graded so (there are: {named}){chats}")
     if "run" not in given and is_missing(given["output"]):
         raise DefinitionError("output", f"expected text, got nothing ({given['output']})")
+    if isinstance(output := given.get("output"), str) and is_log(output):
+        said = "the output is graded as a text, and has messages by their roles: name it messages to grade the run"
+        given["remarks"] = (*given.get("remarks", ()), said)
     if isinstance(images := given.get("images"), str):  # a column often holds one
         given["images"] = [images]
     try:

@@ -65,7 +65,7 @@ def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
         case checks.Calls():
             return _check_rule(criterion, check.rule, candidate)
         case checks.Trajectory() | checks.Within() if _may_change(check, candidate):
-            return _as_unjudged(criterion, "unsupported", f"{check}: unknown, since the run was cut short")
+            return _as_unjudged(criterion, "unsupported", f"{check}: unknown, since the log lacks a part of the run")
         case checks.Within():
             return _check_limits(criterion, check, candidate)
         case _:

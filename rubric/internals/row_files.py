@@ -120,7 +120,7 @@ def _json_line(where: str, line: str) -> Any:
     if not _is_text(line):
         return Broken(f"{where}: {NO_TEXT}")
     try:
-        return read_json(line)
+        return read_json(line.rstrip())
     except (ValueError, RecursionError) as problem:
         return Broken(f"{where}: no JSON: {problem}")
 
@@ -155,7 +155,14 @@ def read_json(text: str | bytes) -> Any:
         ValueError: It is not. A number of hundreds of digits could be read, but no mean, chart or sheet made of it.
         RecursionError: It is too deep.
     """
-    return json.loads(text, object_pairs_hook=_once, parse_int=_integer, parse_float=_float)
+    try:
+        return json.loads(text, object_pairs_hook=_once, parse_int=_integer, parse_float=_float)
+    except json.JSONDecodeError as problem:
+        rest, said = problem.doc[problem.pos :].strip(), problem.msg
+        is_cut = any(word.startswith(rest) for word in ("true", "false", "null", "-", ".", "e")) and problem.doc.strip()
+        if is_cut or said.startswith("Unterminated"):
+            said = f"it is cut off before its end: {said}"
+        raise json.JSONDecodeError(said, problem.doc, problem.pos) from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from attrs import evolve
 
 from rubric.embed import FrozenMap, shorten, thaw
 from rubric.errors import DefinitionError
-from rubric.values.runs import Event, Media, Message, Run, State, SubRun, ToolCall
+from rubric.values.runs import LOST_CALL, Event, Media, Message, Run, State, SubRun, ToolCall
 
 VERSIONS: Final = tuple(f"ATIF-v1.{minor}" for minor in range(9))
 _SOURCES: Final = {"assistant": "agent", "user": "user", "system": "system"}
@@ -112,7 +112,9 @@ def _events(step: Mapping[str, Any], at: str, resolve: Callable[[Mapping[str, An
     for result in results:
         subs = _subs(result, resolve)
         said, shown = _content(result.get("content"), _own(result))
-        events += [*([] if subs and not said and not shown else [Message("tool", said, media=shown)]), *subs]
+        lost = FrozenMap({LOST_CALL: str(id_)} if (id_ := result.get("source_call_id")) is not None else {})
+        is_empty = subs and not said and not shown
+        events += [*([] if is_empty else [Message("tool", said, media=shown, metadata=lost)]), *subs]
     events[0] = evolve(events[0], metadata=FrozenMap({**events[0].metadata, "step": step}))
     return events
 
@@ -126,7 +128,8 @@ def _call(call: Mapping[str, Any], result: Mapping[str, Any], at: str, time: str
         **{name: own[name] for name in ("agent", "time", "duration") if name in own},
     }
     fields |= {"result": said if isinstance(content, str) else said or None, "media": media}
-    name = str(call.get("function_name") or "tool")
+    if not isinstance(name := call.get("function_name"), str) or not name:
+        raise DefinitionError(f"{at}.function_name", f"expected the name of a tool, got {name!r}")
     arguments = _a(Mapping, f"{at}.arguments", call.get("arguments") or {})
     return ToolCall(name, arguments=arguments, **fields | _error(result.get("extra"), said))
 

@@ -22,10 +22,10 @@ from rubric.internals.atomic_write import replacing
 from rubric.internals.row_files import Broken, read_json
 from rubric.internals.text import shorten
 from rubric.runs.atif import read_atif, write_atif
-from rubric.runs.messages import either, of_adk, of_gemini, of_inspect, of_invocations, of_responses, run_of
+from rubric.runs.messages import of_adk, of_gemini, of_inspect, of_invocations, of_responses, run_of
 from rubric.runs.spans import of_spans, spans_in
 from rubric.values.candidates import Candidate
-from rubric.values.chats import is_chat, is_cut_short
+from rubric.values.chats import at, is_chat, is_cut_short, listed
 from rubric.values.runs import Message, Run, SubRun
 
 Found = Iterator[Candidate | Broken]
@@ -116,10 +116,10 @@ def _choices(response: Mapping[str, Any]) -> list[Any]:
 
 
 def _adk(document: Any, _: Path | None) -> Found:
-    for case in either(document, "eval_cases") or [document]:
-        told = either(case, "conversation")
+    for case in at(document, "eval_cases") or [document]:
+        told = at(case, "conversation")
         messages = of_adk(case.get("events") or ()) if told is None else of_invocations(told)
-        yield candidate_of_run(run_of(messages), key=str(either(case, "eval_id") or case.get("id") or ""))
+        yield candidate_of_run(run_of(messages), key=str(at(case, "eval_id") or case.get("id") or ""))
 
 
 def _spans(document: Any, _: Path | None) -> Found:
@@ -180,10 +180,10 @@ _REFUSED = frozenset({
 def _gemini(document: Any, _: Path | None) -> Found:
     contents, finish, refusal = document, "", ""
     if isinstance(document, Mapping):
-        system = either(document, "system_instruction")
+        system = at(document, "system_instruction")
         contents, first = _exchange(document)
         contents = [*([{**system, "role": "system"}] if isinstance(system, Mapping) else ()), *contents]
-        finish = str(either(first, "finish_reason") or "").rpartition(".")[2]
+        finish = str(at(first, "finish_reason") or "").rpartition(".")[2]
         refusal = str(_block_reason(document) or (finish if finish in _REFUSED else ""))
     messages = of_gemini(contents)
     messages += [{"role": "assistant", "content": None, "refusal": refusal}] if refusal else []
@@ -200,15 +200,13 @@ def _exchange(document: Mapping[str, Any]) -> tuple[list[Any], Mapping[str, Any]
 
 def _block_reason(document: Mapping[str, Any]) -> Any:
     """Return why the prompt in *document* was refused; None if it was not."""
-    return either(either(document, "prompt_feedback") or {}, "block_reason")
+    return at(at(document, "prompt_feedback") or {}, "block_reason")
 
 
 def _is_gemini(document: Any) -> bool:
     if isinstance(document, Mapping):
         contents, first = _exchange(document)
-        return _is_gemini(contents) or bool(
-            not contents and (either(first, "finish_reason") or _block_reason(document))
-        )
+        return _is_gemini(contents) or bool(not contents and (at(first, "finish_reason") or _block_reason(document)))
     rows = _rows(document)
     has_parts = bool(rows) and all(isinstance(row.get("parts"), list) and "output" not in row for row in rows)
     return has_parts and not any("kind" in part for row in rows for part in _rows(row["parts"]))  # A2A has kinds
@@ -220,7 +218,7 @@ def _chat(document: Any, _: Path | None) -> Found:
         said = [document] if _is_answer(document) else _choices(document)
         if len(said) > 1:
             raise DefinitionError("choices", f"the response has {len(said)} answers to one question; keep one of them")
-        messages = [*(document.get("messages") or ()), *said]
+        messages = [*listed(document.get("messages")), *said]
         ends = {key: document[key] for key in ("finish_reason", "stop_reason") if key in document}
         messages = [*messages[:-1], {**messages[-1], **ends}] if ends and not said else messages
     yield candidate_of_run(run_of(messages))
@@ -235,7 +233,7 @@ def _is_chat(document: Any) -> bool:
     if isinstance(document, Mapping) and ("messages" not in document or not document["messages"]):
         said = _choices(document) if isinstance(document.get("choices"), list | tuple) else []
         return _is_answer(document) or is_chat(said)
-    rows = document.get("messages") if isinstance(document, Mapping) else document
+    rows = listed(document.get("messages")) if isinstance(document, Mapping) else document
     has_output = any("output" in row for row in (document, *(rows if isinstance(rows, list) else ())) if _has(row))
     return not has_output and is_chat(rows) and not _is_responses(rows)
 
@@ -247,8 +245,8 @@ def _is_adk(document: Any) -> bool:
     turns = _rows(document.get("conversation") or ())
     return (
         bool(events and all("author" in each for each in events))
-        or bool(turns and all(either(each, "user_content") for each in turns))
-        or bool(_rows(either(document, "eval_cases") or ()))
+        or bool(turns and all(at(each, "user_content") for each in turns))
+        or bool(_rows(at(document, "eval_cases") or ()))
     )
 
 
@@ -315,6 +313,8 @@ def candidates_of_file(path: Path) -> Found | None:
         raise
 
 
+_MOST_DEPTH = 6
+
 # -- for one run ------------------------------------------------------------------------------------------
 
 
@@ -340,7 +340,9 @@ def read(source: Path | str | Mapping[str, Any] | list[Any], format: str | None 
     document = _logged(document)
     chosen = format_of(document) if format is None else FORMATS[format]
     if chosen is None:
-        raise DefinitionError("source", f"it is a run in none of the formats {', '.join(FORMATS)}")
+        held = [f"read(source{''.join(f'[{step!r}]' for step in steps)})" for steps in chats_in(document)]
+        cure = f"; it holds a chat: write {' or '.join(held[:3])}" if held else ""
+        raise DefinitionError("source", f"it is a run in none of the formats {', '.join(FORMATS)}{cure}")
     first, *more = [*chosen.read(document, folder)] or [Broken("it has no run")]
     if isinstance(first, Broken):
         raise DefinitionError("source", first.why)
@@ -359,6 +361,16 @@ def _document(path: Path) -> Any:
         return read_json(text)
     except (ValueError, RecursionError) as problem:
         raise DefinitionError("source", f"{path.name}: no JSON: {shorten(str(problem), 200)}") from None
+
+
+def chats_in(data: Any, *steps: str | int) -> Iterator[list[str | int]]:
+    """Yield the path to each chat in *data*, which is at *steps*."""
+    if is_chat(data):
+        yield [*steps]
+    elif len(steps) < _MOST_DEPTH:
+        items = data.items() if isinstance(data, Mapping) else enumerate(data) if isinstance(data, list) else ()
+        for step, value in items:
+            yield from chats_in(value, *steps, step)
 
 
 def is_run(source: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,9 @@ from rubric.errors import DefinitionError
 from rubric.internals.guided import guided
 from rubric.internals.row_files import read_json
 from rubric.internals.text import counted, shorten
-from rubric.runs.formats import FORMATS, format_of
+from rubric.runs.formats import FORMATS, chats_in, format_of
 from rubric.values.candidates import is_log
 from rubric.values.chats import is_chat
-
-_MOST_DEPTH = 6
 
 
 @guided
@@ -51,7 +49,7 @@ def refuse_log(field: str, text: str, file: str = "") -> None:
         if data is None:
             message = f"{said}; it is no JSON, or cut off: {shorten(str(problem), 80)}; {as_text}"
             raise DefinitionError(field, message) from None
-    cure = _known(data, file) if format_of(data) and not option else _chosen([*_chats(data)], option, file)
+    cure = _known(data, file) if format_of(data) and not option else _chosen([*chats_in(data)], option, file)
     raise DefinitionError(field, f"{said}; {cure}; {as_text}")
 
 
@@ -83,13 +81,3 @@ def _chosen(found: list[list[str | int]], option: str, file: str) -> str:
 def _line(option: str, program: str, file: str, made: str) -> str:
     read = shlex.quote(file) if file != "-" else "log.json"
     return f"jq {option}{' ' * bool(option)}{shlex.quote(program)} {read} > {made}"
-
-
-def _chats(data: Any, *steps: str | int) -> Iterator[list[str | int]]:
-    """Yield the path to each chat in *data*, which is at *steps*."""
-    if is_chat(data):
-        yield [*steps]
-    elif len(steps) < _MOST_DEPTH:
-        items = data.items() if isinstance(data, Mapping) else enumerate(data) if isinstance(data, list) else ()
-        for step, value in items:
-            yield from _chats(value, *steps, step)

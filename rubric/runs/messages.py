@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rubric.internals.frozen_map import FrozenMap, thaw
-from rubric.values.chats import chat_of, is_cut_short, text_of, unread_in
+from rubric.values.chats import at, chat_of, is_cut_short, text_of, unread_in
 from rubric.values.runs import Event, Run, State, SubRun
 
 Said = dict[str, Any]
@@ -29,7 +29,7 @@ Said = dict[str, Any]
 
 def call(id_: Any, name: Any, arguments: Any, **own: Any) -> Said:
     """Return a message of the assistant that calls a tool."""
-    made = {"id": str(id_), "name": str(name or "tool"), "arguments": arguments, **own}
+    made = {"id": str(id_), "name": name, "arguments": arguments, **own}
     return {"role": "assistant", "content": None, "tool_calls": [made]}
 
 
@@ -51,9 +51,10 @@ def media(mime: Any, data: Any = None, url: Any = None, **own: Any) -> Said:
 def run_of(messages: Iterable[Any], **given: Any) -> Run:
     """Return *messages*, in the form of chats and with events among them, as a run that says what it leaves out."""
     held = [*messages]
-    left = unread_in([each for each in held if not isinstance(each, Event)])
+    events = chat_of(held)
+    left = unread_in([each for each in held if not isinstance(each, Event)], events)
     given.setdefault("complete", not is_cut_short(held))
-    return Run(chat_of(held), metadata=FrozenMap({"left_out": left} if left else {}), **given)
+    return Run(events, metadata=FrozenMap({"left_out": left} if left else {}), **given)
 
 
 # -- OpenAI's Responses -----------------------------------------------------------------------------------
@@ -83,7 +84,8 @@ def _item(item: Mapping[str, Any]) -> Iterator[Any]:
         given = given or {key: item[key] for key in ("input", "code") if item.get(key)}
         outer = ("id", "call_id", "type", "status", "name", "output", "outputs", "results", "result", "error")
         rest = {key: value for key, value in item.items() if key not in outer and value is not None}
-        yield call(id_, item.get("name") or kind.removesuffix(_CALL), given or rest)
+        has_name = kind in ("function_call", "custom_tool_call", "mcp_call")
+        yield call(id_, item.get("name") if has_name else item.get("name") or kind.removesuffix(_CALL), given or rest)
         if kind == "image_generation_call" and item.get("result"):
             yield result(id_, [media("image/png", item["result"])])
         elif (found := next((item[k] for k in ("output", "outputs", "results") if item.get(k)), None)) or (
@@ -106,12 +108,6 @@ def _output(output: Any) -> Any:
 
 
 # -- Gemini, ADK ------------------------------------------------------------------------------------------
-
-
-def either(held: Mapping[str, Any], name: str) -> Any:
-    """Return the value of the key *name* of *held*, or of its other spelling: `call_id`, `callId`."""
-    first, *rest = name.split("_")
-    return held[name] if name in held else held.get(first + "".join(map(str.title, rest)))
 
 
 class _Pairs:
@@ -167,31 +163,31 @@ def messages_of_parts(parts: Iterable[Said], role: str, **own: Any) -> Iterator[
 
 def _part(part: Mapping[str, Any], pairs: _Pairs) -> Said:
     """Return a part of Gemini's as one of a chat, or as a message if it is a call or a response."""
-    if (called := either(part, "function_call")) is not None:
+    if (called := at(part, "function_call")) is not None:
         return call(
             pairs.add_call(str(called.get("name")), called.get("id")), called.get("name"), called.get("args") or {}
         )
-    if (code := either(part, "executable_code")) is not None:
+    if (code := at(part, "executable_code")) is not None:
         return call(pairs.add_call("code", code.get("id")), "code", {k: v for k, v in code.items() if k != "id"})
-    if (ran := either(part, "code_execution_result")) is not None:
+    if (ran := at(part, "code_execution_result")) is not None:
         failed = str(ran.get("outcome")) not in ("OUTCOME_OK", "Outcome.OUTCOME_OK")
         return result(
             pairs.match_call("code", ran.get("id")), ran.get("output"), ran.get("outcome") if failed else None
         )
-    if (given := either(part, "function_response")) is not None:
+    if (given := at(part, "function_response")) is not None:
         id_, held = pairs.match_call(str(given.get("name")), given.get("id")), given.get("response")
         shown = [_part(each, pairs) for each in given.get("parts") or ()]
         error = held.get("error") if isinstance(held, Mapping) else None
         rest = {k: v for k, v in held.items() if k != "error"} if isinstance(held, Mapping) and error else held
         text = text_of(rest) if rest or rest == "" else ""
         return result(id_, [*([{"type": "text", "text": text}] if text else []), *shown] if shown else text, error)
-    if (blob := either(part, "inline_data")) is not None:
-        name = either(blob, "display_name") or ""
+    if (blob := at(part, "inline_data")) is not None:
+        name = at(blob, "display_name") or ""
         data = blob.get("data")  # in the base 64 that is safe in addresses
         plain = data.replace("-", "+").replace("_", "/") if isinstance(data, str) else data
-        return media(either(blob, "mime_type"), plain, name=name)
-    if (file := either(part, "file_data")) is not None:
-        return media(either(file, "mime_type"), url=either(file, "file_uri"), name=either(file, "display_name") or "")
+        return media(at(blob, "mime_type"), plain, name=name)
+    if (file := at(part, "file_data")) is not None:
+        return media(at(file, "mime_type"), url=at(file, "file_uri"), name=at(file, "display_name") or "")
     if isinstance(words := part.get("text"), str):
         return {"type": "thinking", "thinking": words} if part.get("thought") else {"type": "text", "text": words}
     return {"type": next(iter(part), "empty")}
@@ -209,9 +205,9 @@ def of_adk(events: Iterable[Mapping[str, Any]]) -> list[Any]:
         if isinstance(seconds, int | float):
             own["time"] = datetime.fromtimestamp(seconds, UTC).isoformat()
         found += _content(event.get("content") or {}, "user" if author == "user" else "assistant", pairs, **own)
-        if told := either(event, "error_message") or either(event, "error_code"):
+        if told := at(event, "error_message") or at(event, "error_code"):
             found.append({"role": "error", "content": str(told), **own})
-        if changes := either(event.get("actions") or {}, "state_delta"):
+        if changes := at(event.get("actions") or {}, "state_delta"):
             found.append(State(changes, time=own.get("time", "")))
     return found
 
@@ -220,15 +216,15 @@ def of_invocations(invocations: Iterable[Mapping[str, Any]]) -> list[Any]:
     """Return the messages in the *invocations* of a case of ADK's: what the user said, what was done, the answer."""
     events: list[Any] = []
     for each in invocations:
-        between = either(each, "intermediate_data") or {}
-        events.append({"author": "user", "content": either(each, "user_content")})
-        events += either(between, "invocation_events") or ()
-        used = [{"functionCall": one} for one in either(between, "tool_uses") or ()]
-        came = [{"functionResponse": one} for one in either(between, "tool_responses") or ()]
+        between = at(each, "intermediate_data") or {}
+        events.append({"author": "user", "content": at(each, "user_content")})
+        events += at(between, "invocation_events") or ()
+        used = [{"functionCall": one} for one in at(between, "tool_uses") or ()]
+        came = [{"functionResponse": one} for one in at(between, "tool_responses") or ()]
         events.append({"author": "agent", "content": {"parts": [*used, *came]}})
-        for author, parts in either(between, "intermediate_responses") or ():
+        for author, parts in at(between, "intermediate_responses") or ():
             events.append({"author": author, "content": {"parts": parts}})
-        events.append({"author": "agent", "content": either(each, "final_response")})
+        events.append({"author": "agent", "content": at(each, "final_response")})
     return of_adk(events)
 
 

@@ -3,7 +3,8 @@ Read chats as other tools write them: messages with roles, tool calls, and the r
 
 The forms are those of OpenAI (`role`, `content`, `tool_calls`, a message of the role `tool`), of Anthropic (blocks
 `tool_use` and `tool_result` in the content), of LangChain (`type`, or a serialised message) and of ShareGPT (`from`,
-`value`), as mappings or as objects with the same attributes.
+`value`), as mappings or as objects with the same attributes. Keys may be in camel case. A call is never dropped: what
+may be one and cannot be read, such as a call without a name, is refused, since a rule would be kept without it.
 """
 
 from __future__ import annotations
@@ -11,17 +12,20 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 from typing import Any
 
 from attrs import evolve
 
-from rubric.internals.frozen_map import thaw
+from rubric.errors import DefinitionError
+from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.text import shorten
 from rubric.values.candidates import Candidate
 from rubric.values.run_parts import answer_of
-from rubric.values.runs import Event, Media, MediaKind, Message, Run, ToolCall
+from rubric.values.runs import LOST_CALL, Event, Media, MediaKind, Message, Run, ToolCall
 
-_SAID = frozenset({"content", "tool_calls", "function_call", "refusal"})
+_SAID = frozenset({"content", "tool_calls", "toolCalls", "function_call", "functionCall", "refusal"})
 _ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "model": "assistant", "function": "tool"}
 _SPEAKERS = {
     **_ROLES,
@@ -60,7 +64,8 @@ def candidate_of_chat(
 
     The *output* may be given beside them. Where nobody *answers*, the last words of anybody are the output.
     """
-    fields, events = {"remarks": unread_in(messages), **fields}, chat_of(messages)
+    events = chat_of(messages)
+    fields = {"remarks": unread_in(messages, events), **fields}
     run = Run(events, complete=not is_cut_short(messages))
     answer, _ = answer_of(run)
     if output is None and not answers:
@@ -91,32 +96,33 @@ def fields_with_chats(fields: Mapping[str, Any]) -> dict[str, Any]:
     given = dict(fields)
     for name in ("messages", "tool_calls"):
         value: Any = given.get(name)
-        if hasattr(value, "tolist"):  # frames of pandas hold lists as arrays
-            given[name] = value.tolist()
+        value = value.tolist() if hasattr(value, "tolist") else value  # frames of pandas hold lists as arrays
+        if isinstance(value, str | list | Mapping) and name in given:  # a cell of a table holds JSON
+            given[name] = listed(value)
     if not isinstance(given.get("run"), Run):  # a column of that name is about something else
         given.pop("run", None)
     messages: Any = given.get("messages")
-    own: Any = tuple(calls) if isinstance(calls := given.get("tool_calls"), list | tuple) else ()  # or a frame's gap
+    own: Any = calls if isinstance(calls := given.get("tool_calls"), list | tuple) else ()  # or a frame's gap
     output: Any = given.get("output")
     if isinstance(output, list | tuple) and output and all(at(p, "type") in ("text", "output_text") for p in output):
         output = [{"role": "assistant", "content": output}]  # the parts of OpenAI's content
     has_chat = is_chat(messages)
+    before = chat_of(messages) if has_chat else ()
     if has_chat:
-        given["remarks"] = unread_in(messages)
+        given["remarks"] = unread_in(messages, before)
     chat = messages if has_chat and output is None else output if is_chat(output) else [output]
     if not isinstance(output, str) and is_chat(chat):
         known = {name: given.pop(name) for name in ("input", "reference") if given.get(name)}
         made = candidate_of_chat(chat, **known)
         called = calls_of(own)
-        before = chat_of(messages) if has_chat and chat is not messages else ()
-        whole = (*before, *made.before, *called, *made.run.events[len(made.before) :])
+        whole = (*(before if chat is not messages else ()), *made.before, *called, *made.run.events[len(made.before) :])
         given = {name: value for name, value in given.items() if name not in ("messages", "tool_calls")} | known
         remarks = dict.fromkeys((*given.get("remarks", ()), *made.remarks))
         given |= {"output": None if made.unanswered else made.output, "run": evolve(made.run, events=whole)}
         given["remarks"] = remarks
     elif has_chat and not all(map(_is_own, messages)):
-        given["messages"] = chat_of(messages)
-    if "tool_calls" in given and any("function" in call for call in own if isinstance(call, Mapping)):
+        given["messages"] = before
+    if "tool_calls" in given and any({"function", "toolName"} & {*call} for call in own if isinstance(call, Mapping)):
         given["tool_calls"] = calls_of(own)
     return given
 
@@ -124,7 +130,9 @@ def fields_with_chats(fields: Mapping[str, Any]) -> dict[str, Any]:
 def _is_own(message: Any) -> bool:
     """True if *message* has our own form; its mistakes are reported by the field."""
     has_text = isinstance(message, Mapping) and not isinstance(message.get("content"), list | tuple | None)
-    is_plain = has_text and {*message} <= {"role", "content", "reference"} and message.get("role") not in _ROLES
+    is_plain = (
+        has_text and {*message} <= {"role", "content", "reference"} and message.get("role") not in {*_ROLES, "tool"}
+    )
     return isinstance(message, Message) or is_plain
 
 
@@ -137,28 +145,37 @@ def chat_of(messages: Iterable[Any]) -> tuple[Event, ...]:
     """
     events: list[Event] = []
     calls: dict[str, list[int]] = {}
-    for each in map(_bare, messages):
+    for number, each in enumerate(map(_bare, messages)):
         if isinstance(each, Event):
             events.append(each)
             continue
-        own = set[str]()  # ids are used again in later messages, and by some servers within one
-        for part in _in_order(each):
-            if isinstance(part, list):
-                events += _events_of(each, part, events, calls)
-                continue
-            made = _tool_call(part[0])
-            key = str(at(part[0], "id") or made.name)
+        try:
+            _add_events(events, each, calls)
+        except DefinitionError as problem:
+            where = f"messages[{number}]{'.' if problem.field else ''}{problem.field}"
+            raise DefinitionError(where, problem.message) from None
+    return tuple(events)
+
+
+def _add_events(events: list[Event], message: Any, calls: dict[str, list[int]]) -> None:
+    own = set[str]()  # ids are used again in later messages, and by some servers within one
+    for part in _in_order(message):
+        if isinstance(part, list):
+            events += _events_of(message, part, events, calls)
+            continue
+        made = _tool_call(part[0])
+        for key in {str(_id_of(part[0]) or ""), made.name}:
             calls[key] = [*(calls[key] if key in own else ()), len(events)]
             own.add(key)
-            events.append(made)
-    return tuple(events)
+        events.append(made)
 
 
 def _in_order(message: Any) -> Iterator[list[Any] | tuple[Any]]:
     """Yield the parts of *message* up to each call, then that call alone: what it said after a call stands after it."""
     said, outer = list[Any](), _outer_calls(message)
     content = at(message, "content")
-    parts: list[Any] = [*content] if isinstance(content, list | tuple) else [_text_in(content)]
+    parts: list[Any] = [*map(_part, content)] if isinstance(content, list | tuple) else [_text_in(content)]
+    _refuse_unread_calls(message, parts, outer)
     first = next((n for n, part in enumerate(parts) if not isinstance(part, str) and _is_call(part)), len(parts))
     for holder in (message, at(message, "additional_kwargs")):
         for key in _KEYS if holder is not None else ():
@@ -171,7 +188,7 @@ def _in_order(message: Any) -> Iterator[list[Any] | tuple[Any]]:
             said.append(part)
             continue
         yield said
-        same = next((one for one in outer if at(one, "id") == at(part, "id") is not None), part)
+        same = next((one for one in outer if _id_of(one) == _id_of(part) is not None), part)
         outer = [one for one in outer if one is not same]  # LangChain has the calls of Anthropic twice
         yield (same,)
         said = []
@@ -180,23 +197,52 @@ def _in_order(message: Any) -> Iterator[list[Any] | tuple[Any]]:
 
 
 def _is_call(part: Any) -> bool:
-    kind = str(at(part, "type"))
-    return kind == "tool_call" or kind.endswith("tool_use")
+    return _kind(part).endswith(("tool_call", "tool_use"))
+
+
+def _kind(part: Any) -> str:
+    return str(at(part, "type")).replace("-", "_")  # the AI SDK of Vercel has hyphens
+
+
+def _id_of(call: Any) -> Any:
+    return next((id_ for key in ("id", "tool_call_id", "tool_use_id") if (id_ := at(call, key)) is not None), None)
+
+
+def _part(part: Any) -> Any:
+    """Return a *part* that is named by its only key, as Bedrock has them, with that as its type."""
+    for kind in ("tool_use", "tool_result") if isinstance(part, Mapping) and "type" not in part else ():
+        if isinstance(inner := at(part, kind), Mapping):
+            return {**inner, "type": kind}
+    return part
+
+
+_CALL_WORDS = ("call", "invocation", "tool_use", "tooluse")
+_READ = frozenset({"tool_calls", "toolCalls", "function_call", "functionCall", "invalid_tool_calls"})
+
+
+def _refuse_unread_calls(message: Any, parts: Iterable[Any], known: list[Any]) -> None:
+    """Refuse what may be a call and is not read as one: a rule that forbids the call would be kept without it."""
+    items = message.items() if isinstance(message, Mapping) else ()
+    held = {key for key, value in items if isinstance(value, list | Mapping) and value} - _READ
+    kinds = {_kind(part) for part in parts if not (isinstance(part, str) or _is_call(part) or _is_result(part))}
+    for name in sorted({*map(str, held), *kinds}):
+        if any(word in name.lower() for word in _CALL_WORDS) and not (known and "chunk" in name):
+            what = "part of the type" if name in kinds else "key"
+            said = f"the {what} {name!r} may hold calls of tools, and is not read; put them into tool_calls,"
+            raise DefinitionError("", f"{said} a list of {{id, name, arguments}}, or leave it out")
 
 
 def _events_of(message: Any, parts: list[Any], events: list[Event], calls: Mapping[str, list[int]]) -> list[Event]:
     """Return what *message* says in these *parts*; results of tools in it go to the *calls* among *events*."""
     role, orphans = _role(message), list[Event]()
-    for block in parts:
-        if (
-            not isinstance(block, str)
-            and _is_result(block)
-            and not _keep_result(events, calls, at(block, "tool_use_id"), block)
-        ):
-            words, shown = _result_of(block)
-            orphans += [Message("tool", words, media=shown)] if words or shown else []
-    key = next((key for name in ("tool_call_id", "tool_name", "name") if (key := at(message, name))), "")
-    if role == "tool" and _keep_result(events, calls, key, message):
+    results = [part for part in parts if not isinstance(part, str) and _is_result(part)]
+    for result in results or ([message] if role == "tool" else []):
+        names = ("tool_use_id", "tool_call_id", "tool_name", "name")
+        key = next((key for name in names if (key := at(result, name))), "")
+        if not _keep_result(events, calls, key, result):
+            is_lost = key or not any(map(_is_open, events))
+            orphans.append(_orphan(result, {LOST_CALL: str(key)} if is_lost else {}))
+    if role == "tool":
         return orphans
     text = _text_in(parts)
     media = [one for part in parts for one in _media_of(part)]
@@ -221,12 +267,13 @@ _KEYS = ("audio", "images", "attachments", "refusal", "reasoning", "reasoning_co
 
 
 def _is_result(part: Any) -> bool:
-    return str(at(part, "type")).endswith("tool_result")
+    return _kind(part).endswith("tool_result")
 
 
 def _result_of(result: Any) -> tuple[str, tuple[Media, ...]]:
     """Return the text and the media of *result*, a message or a block; what a server's tool returned is JSON."""
-    content = at(result, "content")
+    content = next((held for key in ("content", "result", "output") if (held := at(result, key)) is not None), None)
+    content = at(content, "value") if at(content, "type") in ("text", "json") and at(content, "value") else content
     parts = content if isinstance(content, list | tuple) else ()
     media = tuple(one for part in parts for one in _media_of(part))
     text = _text_in(content)
@@ -237,11 +284,22 @@ def _result_of(result: Any) -> tuple[str, tuple[Media, ...]]:
     return text, media
 
 
+def _orphan(result: Any, metadata: Mapping[str, str]) -> Message:
+    """Return *result*, a message or a block that is with no call, as a message."""
+    text, media = _result_of(result)
+    return Message("tool", text, media=media, metadata=FrozenMap(metadata))
+
+
+def _is_open(event: Event) -> bool:
+    return isinstance(event, ToolCall) and event.result is None and not (event.error or event.media)
+
+
 def _keep_result(events: list[Event], calls: Mapping[str, list[int]], key: Any, result: Any) -> bool:
-    """Keep *result*, a message or a block, with its call; False if there is no such call."""
-    places = calls.get(str(key or ""), ())
-    still_open = (n for n in places if isinstance(one := events[n], ToolCall) and one.result is None and not one.error)
-    place = next(still_open, places[-1] if places else None)
+    """Keep *result*, a message or a block, with its call, or the only open one without an id; False if none fits."""
+    places = calls.get(str(key), ()) if key else ()
+    among = places or (calls.get("", ()) if key else sorted({n for held in calls.values() for n in held}))
+    still_open = [n for n in among if _is_open(events[n])]
+    place = next(iter(still_open if places or len(still_open) == 1 else ()), places[-1] if places else None)
     if place is None or not isinstance(call := events[place], ToolCall):
         return False
     text, media = _result_of(result)
@@ -286,12 +344,30 @@ _MIMES = {"image": "image/", "audio": "audio/", "video": "video/", "document": "
 
 def _outer_calls(message: Any) -> list[Any]:
     """Return the calls that *message* has beside its content."""
-    legacy = at(message, "function_call")
+    legacy = listed(at(message, "function_call"))
     return [
-        *(at(message, "tool_calls") or ()),
-        *(at(message, "invalid_tool_calls") or ()),
-        *([{"function": legacy}] if isinstance(legacy, Mapping) else ()),
+        *listed(at(message, "tool_calls")),
+        *listed(at(message, "invalid_tool_calls")),
+        *({"function": one} for one in legacy),
     ]
+
+
+def listed(value: Any) -> list[Any]:
+    """Return what *value* lists: it may be one thing alone, and JSON in a text, as may be each thing in it."""
+    value = _parsed(value.tolist() if hasattr(value, "tolist") else value)
+    if value is None or value in ("", (), {}):
+        return []
+    return [*map(_parsed, value)] if isinstance(value, list | tuple) else [value]
+
+
+def _parsed(value: Any) -> Any:
+    """Return the list or the mapping in a text in JSON; any other *value* as it is."""
+    if not isinstance(value, str) or not value.strip():
+        return value.strip() if isinstance(value, str) else value
+    with suppress(ValueError, RecursionError):
+        made = json.loads(value)
+        return made if isinstance(made, list | dict | None) else value
+    return value
 
 
 _PARTS = {
@@ -306,11 +382,25 @@ _CALLED = {kind: name for name, kinds in _PARTS.items() for kind in kinds}
 """The parts of messages, as errors and warnings name them, by their types and keys."""
 
 
-def unread_in(messages: Iterable[Any]) -> tuple[str, ...]:
-    """Return a remark for each kind of part of *messages* that no judge is shown: thoughts, and what is not known."""
+def unread_in(messages: Iterable[Any], events: Sequence[Event]) -> tuple[str, ...]:
+    """
+    Return a remark for each kind of part of *messages* that no judge is shown: thoughts, and what is not known.
+
+    There is one too for each result without a call among their *events*, and for each call without a result where
+    others have one and something comes after it.
+    """
+    calls = [each for each in events if isinstance(each, ToolCall)]
+    open_calls = [each for each in calls if _is_open(each)]
+    missing = dict.fromkeys(each.name for each in open_calls if len(open_calls) < len(calls) and each is not events[-1])
     parts = dict.fromkeys(name for each in messages for name in _parts_of(_bare(each)))
     gone = (name for name in parts if name == "thoughts" or name not in _PARTS)
-    return tuple(f"left out of the chat, and not shown to the judge: {name}" for name in gone)
+    left = (f"left out of the chat, and not shown to the judge: {name}" for name in gone)
+    lost = dict.fromkeys(e.metadata[LOST_CALL] for e in events if isinstance(e, Message) and LOST_CALL in e.metadata)
+    orphans = (
+        f"the log has no call for the result of {key!r}, so one is missing, and no rule is kept by what is not there"
+        for key in lost
+    )
+    return (*left, *orphans, *(f"the log has no result of a call of {name!r}, but those of others" for name in missing))
 
 
 def _parts_of(message: Any) -> Iterator[str]:
@@ -321,7 +411,7 @@ def _parts_of(message: Any) -> Iterator[str]:
         if at(at(holder, "audio"), "transcript"):
             yield "the transcript of audio"
     content = at(message, "content")
-    for part in content if isinstance(content, list | tuple) else ():
+    for part in map(_part, content) if isinstance(content, list | tuple) else ():
         kind = at(part, "type")
         if kind == "tool_result":
             yield from _parts_of(part)
@@ -339,8 +429,17 @@ def calls_of(calls: Iterable[Any]) -> tuple[ToolCall, ...]:
 
 
 def at(value: Any, name: str) -> Any:
-    """Return the item or the attribute *name* of *value*, or None."""
-    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+    """Return the item or the attribute *name* of *value*, of an item also in camel case; else None."""
+    if not isinstance(value, Mapping):
+        return getattr(value, name, None)
+    found = value.get(name)
+    return value.get(_in_camel_case(name)) if found is None and "_" in name else found
+
+
+@cache
+def _in_camel_case(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(map(str.title, rest))
 
 
 def _bare(message: Any) -> Any:
@@ -371,18 +470,22 @@ def _text_in(content: Any) -> str:
 
 
 def _tool_call(call: Any) -> ToolCall:
-    function = at(call, "function") or at(call, "custom")
+    function = _parsed(at(call, "function") or at(call, "custom"))
     named = function if isinstance(function, Mapping) or hasattr(function, "name") else call
-    name = at(named, "name") or (function if isinstance(function, str) else "tool")
-    given = at(named, "arguments") or at(call, "args") or at(call, "input") or {}
-    if isinstance(words := at(at(call, "custom"), "input"), str):  # the words of a custom tool of OpenAI's are not JSON
-        given = {"input": words}
+    name = at(named, "name") or at(named, "tool_name") or function
+    if not isinstance(name, str) or not name.strip():
+        raise DefinitionError("tool_calls", f"expected a call with a name, got {shorten(repr(thaw(call)), 80)}")
+    keys = ((named, "arguments"), (call, "args"), (call, "input"), (named, "parameters"))
+    given: Any = next((held for holder, key in keys if (held := at(holder, key))), {})
+    is_words = isinstance(words := at(at(call, "custom"), "input"), str)  # those of a custom tool are not JSON
+    given = {"input": words} if is_words else _parsed(given)
+    is_invalid = _kind(call).startswith("invalid")
     if isinstance(given, str):
-        try:
-            given = json.loads(given)
-        except ValueError:
-            given = {"text": given}
-    error = at(call, "error") or ("its arguments are not JSON" if at(call, "type") == "invalid_tool_call" else "")
+        if given[:1] in ("{", "[") and not is_invalid:
+            said = f"the arguments of {name!r} are no JSON, or cut off: {shorten(repr(given), 60)}; mend them, or, if"
+            raise DefinitionError("tool_calls", f"{said} the model wrote so, give the call type='invalid_tool_call'")
+        given = {"text": given}
+    error = at(call, "error") or ("its arguments are not JSON" if is_invalid else "")
     return ToolCall(
         str(name),
         arguments=given if isinstance(given, Mapping) else {"value": given},

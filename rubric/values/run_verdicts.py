@@ -14,7 +14,7 @@ from rubric.internals.containers import NoTruth
 from rubric.internals.text import shorten
 from rubric.values.matching import json_key
 from rubric.values.numbered import line_of, shown_result
-from rubric.values.runs import Event, Message, Run, State, SubRun, ToolCall
+from rubric.values.runs import LOST_CALL, Event, Message, Run, State, SubRun, ToolCall
 
 if TYPE_CHECKING:
     from rubric.values.run_rules import RunRule
@@ -102,8 +102,11 @@ def _places(run: Run, numbers: Iterator[int], known: dict[str, Any], agent: str 
 
 
 def is_complete(run: Run) -> bool:
-    """True if neither *run* nor a run in it was cut short."""
-    return run.complete and all(is_complete(one.run) for one in run.events if type(one) is SubRun)
+    """True if neither *run* nor a run in it was cut short, or has a result without its call."""
+    return run.complete and all(
+        is_complete(one.run) if type(one) is SubRun else type(one) is not Message or LOST_CALL not in one.metadata
+        for one in run.events
+    )
 
 
 def judge(rule: RunRule, run: Run, since: int, before: str) -> Verdict:
@@ -134,7 +137,7 @@ def judge(rule: RunRule, run: Run, since: int, before: str) -> Verdict:
         said = "; at ".join(map(str, breaches[:_MOST_SAID]))
         return Verdict(met=False, reason=f"{rule}: broken at {said}{more}{_unknown(rule, run)}", breaches=breaches)
     if not complete and not (settled and (rule.start is None or rule.end is None)):  # else another part may begin
-        return Verdict(met=None, reason=f"{rule}: unknown, since the run was cut short")
+        return Verdict(met=None, reason=f"{rule}: unknown, since the log lacks a part of the run")
     if any(part.is_unrecorded for part in parts):
         return Verdict(met=None, reason=f"{rule}: unknown, since the state was not recorded there")
     lacks = None if parts else rule.end if opened else rule.start

@@ -21,6 +21,9 @@ from rubric.internals.frozen_map import FrozenMap, freeze
 from rubric.internals.guided import guided_class
 
 MediaKind = Literal["image", "audio", "video", "document"]
+LOST_CALL: Final = "lost_call"
+"""The key in the metadata of a tool's message whose call the log lacks: its id, or ''."""
+
 MEDIA_KINDS: Final[tuple[MediaKind, ...]] = get_args(MediaKind)
 
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from rubric import Candidate, Grade, Grades, Judge, Rubric, Ungraded, grade, grade_many, load_suite
 from rubric.errors import RubricError
 from rubric.formats.suites import loads_suite
-from rubric.internals.row_files import Broken, csv_text, rows_in
+from rubric.internals.row_files import Broken, csv_text, read_json, rows_in
 from rubric.labelling.drawing import Draw
 from rubric.labelling.sheet import Answer, Sheet, read_answers
 from rubric.quality.material import _pairs
@@ -317,3 +317,16 @@ def test_plain_data_with_such_a_number_is_refused_too(number: float, place: str)
     report = loads_suite(SUITE.replace("id: c1", "id: c1\n    output: Thanks")).run(Judge(YES))
     with pytest.raises(RubricError, match=rf"{place}: expected a finite number"):
         Report.from_dict(changed(json.loads(report.render("json"))))
+
+
+@each_row("cut", range(2, 62))
+def test_a_line_that_is_cut_off_says_so(cut: int) -> None:
+    """Wherever the cut is, also in a pretty file; a fault in the middle is no cut."""
+    whole = json.dumps({"a": [True, None, False, -1.5, "x y", {"b": "it's"}], "tail": "some more words"})
+    text = whole[:cut]
+    if "\\" not in text[-2:]:
+        with pytest.raises(ValueError, match="it is cut off before its end"):
+            read_json(text)
+    with pytest.raises(ValueError, match="Expecting") as caught:
+        read_json('{"a" 1}' + text)
+    assert "cut off" not in str(caught.value)

@@ -52,8 +52,9 @@ def test_each_form_gives_the_same_candidate(chat: list[Any]) -> None:
 
 
 def test_a_result_without_its_call_is_a_message() -> None:
-    """It is not dropped."""
-    assert chat_of([{"role": "tool", "tool_call_id": "9", "content": "paid"}]) == (Message("tool", "paid"),)
+    """It is not dropped, and says that its call is not there."""
+    said = Message("tool", "paid", metadata={"lost_call": "9"})
+    assert chat_of([{"role": "tool", "tool_call_id": "9", "content": "paid"}]) == (said,)
 
 
 @each_row("value", [[], "When?", ["When?"], [{"text": "a"}], [{"type": "text", "text": "a"}], None, [1]])

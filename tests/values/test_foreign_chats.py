@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rubric import Criterion, DefinitionError, Message, Rubric, ToolCall, Ungraded, evaluate, grade_many
+from rubric import (
+    Criterion,
+    DefinitionError,
+    Message,
+    Rubric,
+    ToolCall,
+    Ungraded,
+    call,
+    evaluate,
+    grade,
+    grade_many,
+    runs,
+)
 from rubric.engine.sources import as_candidate
 from rubric.integrations.langsmith import rubric_evaluator
 from rubric.integrations.mapping import default_candidate
@@ -21,6 +35,7 @@ from tests.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 KIND = "Thank you so much, kind sir"
 POLITE = Rubric(criteria=[Criterion("Is polite")])
@@ -290,6 +305,182 @@ def test_calls_of_one_id_have_a_result_each(by: str) -> None:
     results = [{"role": "tool", "content": text, **key} for text in ("7", "8")]
     once: list[Any] = [{"role": "assistant", "content": "", "tool_calls": [call, call]}, *results]
     assert _told(*once, *once) == [("find", "7"), ("find", "8")] * 2
+
+
+DELETE = {"name": "delete_account", "arguments": '{"id": 7}'}
+GONE = {"role": "tool", "tool_call_id": "1", "content": "gone"}
+DONE = {"role": "assistant", "content": "Done."}
+CALLED = {"role": "assistant", "content": None}
+OF_DELETE = {"id": "1", "function": DELETE}
+
+
+def _chat(result: dict[str, Any] = GONE, **called: Any) -> list[Any]:
+    return [ASKED, {**CALLED, **called}, result, DONE]
+
+
+SAME_CALL: dict[str, list[Any]] = {
+    "a mapping": _chat(tool_calls=OF_DELETE),
+    "a function alone": _chat(tool_calls=DELETE),
+    "a text": _chat(tool_calls=json.dumps([OF_DELETE])),
+    "a text with one": _chat(tool_calls=json.dumps(OF_DELETE)),
+    "a list of texts": _chat(tool_calls=[json.dumps(OF_DELETE)]),
+    "a function in a text": _chat(tool_calls=[{"id": "1", "function": json.dumps(DELETE)}]),
+    "a legacy text": _chat(function_call=json.dumps(DELETE)),
+    "camel case": _chat({"role": "tool", "toolCallId": "1", "content": "gone"}, toolCalls=[OF_DELETE]),
+    "camel case without content": [ASKED, {"role": "assistant", "toolCalls": [OF_DELETE]}, GONE, DONE],
+    "parameters": _chat(tool_calls=[{"id": "1", "name": "delete_account", "parameters": {"id": 7}}]),
+    "a result that names no call": _chat({"role": "tool", "content": "gone"}, tool_calls=[OF_DELETE]),
+    "a result by the name": _chat(
+        {"role": "tool", "name": "delete_account", "content": "gone"}, tool_calls=[OF_DELETE]
+    ),
+    "the AI SDK": [
+        ASKED,
+        {
+            "role": "assistant",
+            "content": [{"type": "tool-call", "toolCallId": "1", "toolName": "delete_account", "input": {"id": 7}}],
+        },
+        {
+            "role": "tool",
+            "content": [{"type": "tool-result", "toolCallId": "1", "output": {"type": "text", "value": "gone"}}],
+        },
+        DONE,
+    ],
+    "Bedrock": [
+        ASKED,
+        {
+            "role": "assistant",
+            "content": [{"toolUse": {"toolUseId": "1", "name": "delete_account", "input": {"id": 7}}}],
+        },
+        {"role": "user", "content": [{"toolResult": {"toolUseId": "1", "content": [{"text": "gone"}]}}]},
+        DONE,
+    ],
+}
+
+
+@each_row("form", SAME_CALL)
+def test_a_call_in_another_spelling_is_that_call(form: str) -> None:
+    """A mapping is a list of one, JSON in a text is what it holds, and camel case is snake case."""
+    made = candidate_of_chat(SAME_CALL[form])
+    assert [(one.name, one.arguments, one.result) for one in made.tool_calls] == [("delete_account", {"id": 7}, "gone")]
+    assert (made.output, made.remarks) == ("Done.", ())
+
+
+NO_CALL: dict[str, tuple[list[Any], str]] = {
+    "a mapping of something": (_chat(tool_calls={"x": 1}), "expected a call with a name, got {'x': 1}"),
+    "words": (_chat(tool_calls="delete_account(7)"), "expected a call with a name, got 'delete_account(7)'"),
+    "a list of words": (_chat(tool_calls=["delete_account"]), "expected a call with a name"),
+    "nothing": (_chat(tool_calls=[None]), "expected a call with a name, got None"),
+    "no name": (_chat(tool_calls=[{"id": "1", "function": {"arguments": "{}"}}]), "expected a call with a name"),
+    "a blank name": (_chat(tool_calls=[{"id": "1", "name": " "}]), "expected a call with a name"),
+    "cut arguments": (
+        _chat(tool_calls=[{"id": "1", "function": {"name": "find", "arguments": '{"id": 7'}}]),
+        "the arguments of 'find' are no JSON, or cut off",
+    ),
+    "a key of its own": (_chat(tool_call=OF_DELETE), "the key 'tool_call' may hold calls of tools"),
+    "a key in capitals": (_chat(ToolCalls=[OF_DELETE]), "the key 'ToolCalls' may hold calls"),
+    "invocations": (_chat(toolInvocations=[OF_DELETE]), "the key 'toolInvocations' may hold calls"),
+    "a part of its own": (
+        [ASKED, {"role": "assistant", "content": [{"type": "tool-invocation", "toolInvocation": OF_DELETE}]}, DONE],
+        "the part of the type 'tool_invocation' may hold calls",
+    ),
+}
+NEVER = Rubric("agent").checks(call("delete_account").never(), required=True)
+
+
+@each_row("door", DOORS)
+@each_row("form", NO_CALL)
+def test_what_may_be_a_call_and_cannot_be_read_is_refused(door: str, form: str) -> None:
+    """A rule that forbids the call would be kept without it."""
+    chat, said = NO_CALL[form]
+    told = ""
+    try:
+        found = DOORS[door](chat)
+        told = str(getattr(found, "why", found))
+    except DefinitionError as problem:
+        told = str(problem)
+    assert said in told
+
+
+@pytest.mark.parametrize("form", NO_CALL)
+def test_a_rule_over_calls_that_cannot_be_read_is_ungraded(form: str, tmp_path: Path) -> None:
+    """So it is in rows, in files and as a run alone; the message has the place."""
+    chat, said = NO_CALL[form]
+    lines, alone = tmp_path / "a.jsonl", tmp_path / "a.json"
+    lines.write_text(json.dumps({"messages": chat}) + "\n" + json.dumps({"messages": [ASKED, DONE]}), "utf-8")
+    alone.write_text(json.dumps(chat), "utf-8")
+    for result in (
+        *grade_many([{"messages": chat}, {"messages": chat, "output": "Done."}], NEVER, "offline"),
+        grade_many(lines, NEVER, "offline").collect()[0],
+    ):
+        assert isinstance(result, Ungraded)
+        assert "messages[1]" in result.failures[0].message
+        assert said in result.failures[0].message
+    for source in (chat, {"messages": chat}, alone):
+        with pytest.raises(DefinitionError, match=re.escape(said)):
+            runs.read(source)  # type: ignore[arg-type]
+    for held in (alone, {"messages": chat}):
+        with pytest.raises(DefinitionError, match=re.escape(said)):
+            grade(held, NEVER, "offline")
+
+
+STRAY = {"role": "tool", "tool_call_id": "9", "content": ""}
+
+
+@each_row(
+    ("chat", "verdict"),
+    [
+        ([ASKED, STRAY, DONE], "ungraded"),
+        ([ASKED, {"role": "tool", "content": "gone"}, DONE], "ungraded"),
+        (
+            [
+                ASKED,
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "9", "content": "gone"}]},
+                DONE,
+            ],
+            "ungraded",
+        ),
+        (_chat(tool_calls=[{"id": "1", "function": {"name": "find", "arguments": "{}"}}]), "pass"),
+        ([STRAY, *_chat(tool_calls=[OF_DELETE])], "fail"),
+    ],
+)
+def test_no_rule_is_kept_by_a_log_that_lacks_a_call(chat: list[Any], verdict: str) -> None:
+    """There is a result of it. What is there breaks a rule all the same, and a judge reads the chat."""
+    for row in ({"messages": chat}, {"output": chat}, {"messages": chat, "output": "Done."}):
+        result = grade_many([row], NEVER, "offline").collect()[0]
+        assert result.verdict == verdict, row
+        lacks = any("the log has no call for the result of" in each for each in result.warnings)
+        assert lacks == (verdict != "pass")
+        assert grade(row, POLITE, lambda _: '{"verdict": true}').verdict == "pass"
+
+
+def test_a_call_without_a_result_is_named_where_others_have_one() -> None:
+    """Of the last call, and of a log without results, nothing is said."""
+    find = {"id": "2", "name": "find"}
+    told = "the log has no result of a call of 'find', but those of others"
+    assert candidate_of_chat(_chat(tool_calls=[OF_DELETE, find])).remarks == (told,)
+    assert candidate_of_chat([ASKED, {**CALLED, "tool_calls": [OF_DELETE, find]}, DONE]).remarks == ()
+    assert candidate_of_chat([*_chat(tool_calls=[OF_DELETE]), {**CALLED, "tool_calls": [find]}]).remarks == ()
+
+
+def test_arguments_that_a_model_wrote_wrongly_are_a_call_that_failed() -> None:
+    """The line of the refusal reads them."""
+    call = {"id": "1", "type": "invalid_tool_call", "name": "find", "arguments": '{"id": 7'}
+    (made,) = chat_of([{**CALLED, "tool_calls": [call]}])
+    assert made == ToolCall("find", arguments={"text": '{"id": 7'}, error="its arguments are not JSON")
+
+
+def test_a_chat_in_another_column_or_in_a_text_is_found() -> None:
+    """It is read where it can mean nothing else, and named where it is graded as a text."""
+    chat = _chat(tool_calls=[OF_DELETE])
+    assert grade({"messages": json.dumps(chat)}, NEVER, "offline").verdict == "fail"
+    assert runs.read({"messages": json.dumps(chat)}).steps
+    with pytest.raises(DefinitionError, match="'trace' is a chat: name it messages"):
+        grade({"trace": chat}, NEVER, "offline")
+    with pytest.raises(DefinitionError, match=re.escape("it holds a chat: write read(source['a'][0])")):
+        runs.read({"a": [chat]})
+    assert "name it messages" in str(grade_many([{"output": json.dumps(chat)}], NEVER, "offline").collect()[0].warnings)
+    for calls in ('[{"name": "delete_account"}]', {"name": "delete_account"}, ['{"name": "delete_account"}']):
+        assert grade({"output": "Done.", "tool_calls": calls}, NEVER, "offline").verdict == "fail"
 
 
 def test_a_block_with_a_result_of_no_call_is_kept() -> None:
