@@ -46,7 +46,7 @@ def parse(text: str, source: str, language: Language = "yaml", limits: Limits = 
     """
     Return *text* as a document.
 
-    JSON within YAML is read as JSON: the escapes of a pair of surrogates are one character in JSON, and two in YAML.
+    JSON within YAML is read as JSON. The escapes of a pair of surrogates are one character in both.
 
     Raises:
         LoadError: It is not YAML (or JSON), it holds nothing, or it is beyond the limits.

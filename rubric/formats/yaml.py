@@ -153,12 +153,15 @@ _NODES = ("ScalarEvent", "MappingStartEvent", "SequenceStartEvent")
 
 def _scalar(event: Any, builder: Builder) -> Scalar:
     mark, text = event.start_mark, event.value
+    if event.style == '"' and not text.isascii():  # as `json.dumps` writes an emoji
+        text = _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
     if event.style or not event.implicit[0]:
         return Scalar(mark.line + 1, mark.column + 1, value=text)
     value, flaw = read_scalar(text, dates=builder.limits.aliases)
     return Scalar(mark.line + 1, mark.column + 1, value=value, flaw=flaw)
 
 
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _HIDDEN = re.compile(r"[ \t]+(#[^\s#]\S*)")
 
 

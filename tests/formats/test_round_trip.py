@@ -93,9 +93,15 @@ def test_everything_round_trips() -> None:
     assert loads(dumps(rubric)) == rubric
 
 
-def test_json_pairs_join() -> None:
-    """In JSON a pair of escaped surrogates is one character."""
-    assert loads('{"text": "\\ud83d\\ude00"}').text == "\U0001f600"
+@each_row(
+    "text",
+    ['{"text": "\\ud83d\\ude00"}', 'text: "\\ud83d\\ude00"', 'text: "\\uD83D\\uDE00"'],
+)
+def test_pairs_join(text: str) -> None:
+    """A pair of escaped surrogates is one character, as `json.dumps` writes it."""
+    assert loads(text).text == "\U0001f600"
+    keys = loads('criteria: [{text: "\\ud83d\\ude00 \\ud83d", metadata: {"\\ud83d\\ude00": "a"}}]').criteria[0]
+    assert (keys.text, [*keys.metadata]) == ("\U0001f600 \ud83d", ["\U0001f600"])
 
 
 def test_json_with_tabs() -> None:
@@ -238,11 +244,13 @@ def test_function_within_an_included_rubric() -> None:
 
 
 def test_halves_that_would_join() -> None:
-    """Half surrogates that JSON would make one character of can be written in YAML only."""
+    """Half surrogates of which a file would make one character cannot be written; a character can."""
     rubric = Rubric(criteria=[Criterion("\ud83d\ude00", id="culprit")])
-    assert loads(dumps(rubric)) == rubric
-    with pytest.raises(DumpError, match="'culprit' holds what json cannot say"):
-        dumps(rubric, format="json")
+    for form in ("yaml", "json"):
+        with pytest.raises(DumpError, match=f"'culprit' holds what {form} cannot say"):
+            dumps(rubric, format=form)  # type: ignore[arg-type]
+        whole = Rubric(criteria=[Criterion("\U0001f600", id="culprit")])
+        assert loads(dumps(whole, format=form)) == whole  # type: ignore[arg-type]
 
 
 def test_too_large_to_write() -> None:
