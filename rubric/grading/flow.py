@@ -511,11 +511,11 @@ class _Session:
             failure = next((p.failure for p in parts if isinstance(p, Unjudged)), None)
             failure = failure or Failure("unreadable", "every judge abstained", criterion=criterion.id)
             return Unjudged(criterion.id, failure, "", *result.bounds, parts=tuple(parts))
-        known = [(one, result.contributions.get(one.id)) for one in inner.judged]
-        met = [one for one, share in known if share == 1]
-        short = [shorten(one.text, 80) for one, share in known if share is not None and share < 1]
-        said = f"{result.verdict}, {len(met)} of {len(met) + len(short)} met in full"
-        said += f"; not in full: {shorten(', '.join(short), 300)}" if short else ""
+        shares = [(one.text, share) for one in inner.judged if (share := result.contributions.get(one.id)) is not None]
+        told = [shorten(text, 80) for text, share in shares if (share > 0 if inner.negate else share < 1)]
+        count = len(told) if inner.negate else len(shares) - len(told)
+        said = f"{result.verdict}, {count} of {len(shares)} {'unwanted met' if inner.negate else 'met in full'}"
+        said += f"{': ' if inner.negate else '; not in full: '}{shorten(', '.join(told), 300)}" if told else ""
         return Scored(criterion.id, result.score, reason=said, parts=tuple(parts))
 
     def _compare(self, criterion: Criterion, check: Similar) -> Steps[Finding]:

@@ -86,6 +86,15 @@ def test_a_nested_rubric_says_what_it_fell_short_of() -> None:
     assert whole["style"].reason == "pass, 2 of 2 met in full"
 
 
+def test_a_negated_rubric_says_what_was_found_in_it() -> None:
+    """A pass does not read as one that fell short: what is not there is what was wanted."""
+    inner = Rubric("style", negate=True).expects("Greets", id="greets").expects("Signs", id="signs")
+    none = evaluate("Hi", Rubric().includes(inner), judge(greets=False, signs=False))
+    assert none["style"].reason == "pass, 0 of 2 unwanted met"
+    one = evaluate("Hi", Rubric().includes(inner), judge(greets=True, signs=True))
+    assert one["style"].reason == "fail, 2 of 2 unwanted met: Greets, Signs"
+
+
 @pytest.mark.parametrize(
     ("how", "needs"),
     [
