@@ -15,7 +15,7 @@ Read findings from a reply. A reply is untrusted text: an unclear one has no ver
 | null for the verdict | abstained, if the rubric allows that |
 | no object, no verdict, a verdict of the wrong kind | unreadable |
 | NaN, infinities, a score outside its range, a choice off the menu | unreadable |
-| a level that is not whole: within one band, or between two anchors | that number; elsewhere unreadable |
+| a level that is not whole, such as 7.5 | unreadable, in whatever form the levels are written |
 | a key that occurs twice, or two verdicts that disagree | unreadable |
 | an object that is word for word in the candidate (unsealed), or does not end with the nonce (sealed) | not a verdict |
 | sealed: remains of another object beside the verdict, or a part of the verdict that could be quoted | unreadable |
@@ -504,13 +504,13 @@ def _unit(said: Mapping[str, Any]) -> float:
     return score
 
 
-def _level(levels: Levels, said: Mapping[str, Any]) -> float:
+def _level(levels: Levels, said: Mapping[str, Any]) -> int:
     given = _one_score(said)
     match = _OUT_OF.fullmatch(given.strip()) if isinstance(given, str) and len(given) < _LONGEST_NUMBER else None
     value = _number(match[1]) if match and int(match[2]) == levels.high else _number(given)
-    if value is None or not levels.takes(value):
+    if value is None or not value.is_integer() or not levels.low <= value <= levels.high:
         raise _complaint(f"a whole number from {levels.low} to {levels.high}", given)
-    return int(value) if value.is_integer() else value
+    return int(value)
 
 
 def _choice(choices: Choices, said: Mapping[str, Any]) -> Choice:

@@ -247,8 +247,7 @@ class Levels(Answer, Shown):
     from 0 to 10, `Levels(ScoreRange(1, 5))` one from 1 to 5. Texts are given as a mapping, or as ranges, one by one or
     in a list. A single number is an anchor, `{0: "no way in", 5: "with effort", 10: "at once"}`: the judge may also
     answer a number between two of them. A key such as `"0-3"` is a band, whose text holds for all of its scores. The
-    first key is the lowest score and the last the highest; behind a band there is no gap. A judge that answers 7.5,
-    though asked for a whole number, is read if that is within one band or between two anchors.
+    first key is the lowest score and the last the highest; behind a band there is no gap.
     """
 
     ranges: tuple[ScoreRange, ...] = field(default=(), converter=_as_ranges)
@@ -272,13 +271,6 @@ class Levels(Answer, Shown):
     def texts(self) -> dict[int | str, str]:
         """The texts by their keys in a mapping: a number for an anchor, such as `"0-3"` for a band."""
         return {(r.low if r.is_anchor else str(r)): r.text for r in self.ranges if r.text}
-
-    def takes(self, value: float) -> bool:
-        """True if *value* is a score: a whole number, or any within one band or between two anchors."""
-        if not self.low <= value <= self.high or value == int(value):
-            return self.low <= value <= self.high
-        apart = (b.high + 1 < a.low and b.high < value < a.low for b, a in pairwise(self.ranges))
-        return any(r.text and value in r for r in self.ranges) or any(apart)
 
     def band(self, value: float) -> str:
         """Return the text of the anchor or band of *value*; between two anchors both; empty without texts."""
