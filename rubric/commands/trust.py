@@ -127,6 +127,7 @@ def estimate(results: Path, labels: Path, *, least: float | None, columns: Any, 
 @click.option("--at", type=float, metavar="V", help="The cost of a false pass in false fails, or the rate.")
 @LABEL_COLUMN
 @JUDGE
+@click.option("--passes-from", type=float, metavar="V", help="Of labels that are scores: a person's lowest pass.")
 @click.option("--write", is_flag=True, help="Write the threshold into FILE; its comments stay.")
 @FORMAT
 def thresholds(file: Path, results: Path, labels: Path, *, columns: Any, judge: Any, form: str, **given: Any) -> None:
@@ -134,14 +135,15 @@ def thresholds(file: Path, results: Path, labels: Path, *, columns: Any, judge: 
     Choose a threshold by labels of people.
 
     FILE is the rubric, RESULTS is what `grade-many --out` wrote under it, LABELS say whether each candidate should
-    pass. Where a panel graded, name its members by --judge.
+    pass, or have scores for --passes-from. Where a panel graded, name its members by --judge.
 
     Exit codes: 0 chosen, 2 bad input.
     """
-    rubric, write = load(file), given.pop("write")
+    rubric, write, passes_from = load(file), given.pop("write"), given.pop("passes_from")
     before = [rubric.passing_at(each) for each in rubric.provenance.get("thresholds", ())]  # of what --write replaced
     grades = Grades.read_jsonl(results, [rubric, *before], judge).rescore(rubric)
-    found = from_extra("rubric.trust", "thresholds")(grades, _labels(labels, columns)).best(**given)
+    found = from_extra("rubric.trust", "thresholds")(grades, _labels(labels, columns), passes_from=passes_from)
+    found = found.best(**given)
     print_result(found, form)
     keep(found.rubric, file, f"the threshold {found.threshold:g}", write=write)
 

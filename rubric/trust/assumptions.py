@@ -8,6 +8,7 @@ is made, and how often for nothing, is simulated in tests/simulations.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -59,6 +60,10 @@ def of_labels(
     if not any(given.keys) and (twice := len(given.places) - len({*given.places})):
         why = "a label counts for each of them, as if they were independent; give candidates keys"
         said.append(f"{counted(twice, 'place')} of candidates have two results or more, and {why}")
+    held = Counter(given.keys)
+    if same := [key for key in dict.fromkeys(row.key for row in labels) if key and held[key] > 1]:
+        why = "a label counts for each of them, as one group; if one stands there twice, leave it out"
+        said.append(f"{counted(len(same), 'key')} ({_listed(same)}) of two results or more: {why}")
     for one in ratings:
         name = f"{one.criterion}: " if one.criterion and len(ratings) > 1 else ""
         checks = [_sample_remark(one, _RISK / len(ratings), cure), _weight_remark(one)] if by_chance else []
@@ -75,8 +80,11 @@ def sentences(notes: Sequence[str]) -> list[str]:
 
 def count_unmatched(keys: Sequence[str]) -> str:
     """Return how many labels match no candidate, with the first *keys* of theirs."""
-    shown = ", ".join([*map(repr, keys[:3]), *(["..."] if len(keys) > 3 else [])])
-    return f"{counted(len(keys), 'label')} match{'es' if len(keys) == 1 else ''} no candidate ({shown})"
+    return f"{counted(len(keys), 'label')} match{'es' if len(keys) == 1 else ''} no candidate ({_listed(keys)})"
+
+
+def _listed(keys: Sequence[str]) -> str:
+    return ", ".join([*map(repr, keys[:3]), *(["..."] if len(keys) > 3 else [])])
 
 
 def of_grades(given: Judged) -> list[str]:

@@ -28,7 +28,7 @@ from rubric.trust.criterion_agreement import by_weight
 from rubric.trust.inference import Codes, Floats, compact, folds_of, worth_of
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.rates import balanced_accuracy, rates_of
-from rubric.trust.ratings import as_judged, mark_of, match_labels
+from rubric.trust.ratings import LEFT_OUT, as_judged, mark_of, match_labels, number_in
 from rubric.view.plots import chart, part
 
 Aim = Literal["agreement", "balanced", "cost", "TPR", "TNR", "pass rate"]
@@ -188,7 +188,10 @@ class Thresholds(Presented, Listed[Point]):
 
 @guided
 def thresholds(
-    grades: Grades | Report | Sequence[Grade | Ungraded], labels: Labels | Mapping[Any, Any] | str | PathLike[str]
+    grades: Grades | Report | Sequence[Grade | Ungraded],
+    labels: Labels | Mapping[Any, Any] | str | PathLike[str],
+    *,
+    passes_from: float | None = None,
 ) -> Thresholds:
     """
     Return what each threshold would do to *grades*; no calls.
@@ -196,6 +199,8 @@ def thresholds(
     Args:
         grades: Results under one rubric with a threshold.
         labels: Verdicts of people on the whole, 20 at least, with passes and fails among them.
+        passes_from: Of labels that are scores, of the whole or of one criterion: the lowest with which a person passes
+            a candidate, such as 4 of 5.
 
     Raises:
         DefinitionError: The rubric has no threshold that could be chosen, or the labels are not verdicts on the whole.
@@ -206,9 +211,10 @@ def thresholds(
     given, rubric = as_judged(results), _rubric(results)
     reach = _reaches(results, rubric)
     every = as_labels(labels)
-    found = next((one for one in match_labels(given, every) if not one.criterion), None)
+    verdicts = _as_verdicts(every, passes_from)
+    found = next((one for one in match_labels(given, verdicts) if not one.criterion), None)
     if found is None or found.scale.kind != "verdict":
-        cure = 'label whether each should pass: {key: True}, or choose by align(..., edits=["threshold"]) from scores'
+        cure = "label whether each should pass: {key: True}"
         raise DefinitionError("labels", f"expected verdicts on the whole, got labels of criteria, or scores; {cure}")
     target = found.target[~np.isnan(found.target) & ~np.isnan(reach)]
     n, passed = len(target), int(target.sum())
@@ -227,6 +233,25 @@ def thresholds(
     points = tuple(Point(*map(float, figures)) for figures in zip(*sample.curve(), strict=True))
     notes = [*of_labels(given, every, [found], verdicts=False), *filter(None, [sample.why])]
     return Thresholds(points, n, rubric.threshold or 0.0, sample, tuple(notes))
+
+
+def _as_verdicts(labels: Labels, passes_from: float | None) -> Labels:
+    """Return *labels*, scores of the whole or of one criterion, as verdicts; refuse scores that nothing makes some."""
+    whole = labels.criteria[0] if len(labels.criteria) == 1 else ""
+    rows = [row for row in labels if row.criterion == whole]
+    numbers = [None if isinstance(row.value, bool) else number_in(row.value) for row in rows]
+    known = [number for number in numbers if number is not None]
+    if passes_from is None:
+        if {*known} <= {0, 1}:
+            return labels
+        likely = round(min(known) + 0.75 * (max(known) - min(known)), 2)
+        said = "expected verdicts on the whole, got scores; say from which score a person passes a candidate, such as "
+        raise DefinitionError("labels", Wording(said, passes_from=int(likely) if likely.is_integer() else likely))
+    for row, number in zip(rows, numbers, strict=True):
+        if number is None:
+            raise DefinitionError(row.place or "labels", f"expected a score, got {row.value!r}{LEFT_OUT}")
+    passes = (float(number or 0) >= passes_from for number in numbers)
+    return evolve(labels, rows=[evolve(row, criterion="", value=n) for row, n in zip(rows, passes, strict=True)])
 
 
 def _reaches(results: Sequence[Grade | Ungraded], rubric: Rubric) -> Floats:

@@ -288,7 +288,7 @@ def _of_mapping(given: Mapping[Any, Any]) -> Iterator[Label]:
             place = f"labels[{key!r}]" + (f"[{criterion!r}]" if criterion else "")
             several = isinstance(value, Sequence) and not isinstance(value, str)
             for nth, each in enumerate(value if several else [value], 1):
-                if each is not None:
+                if each is not None and each != "":  # as an empty cell of a file
                     yield Label(name, _value(each, place), str(criterion), str(nth) if several else "", place=place)
 
 

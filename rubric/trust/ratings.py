@@ -69,7 +69,7 @@ class Scale:
         Raises:
             DefinitionError: It is outside of the scale.
         """
-        number = _number(value)
+        number = number_in(value)
         if self.kind == "verdict":
             found = self.verdict(value)
         elif self.kind == "option":
@@ -85,6 +85,7 @@ class Scale:
                 other = f"{', or in all labels of the whole a verdict' * self.is_whole} ({VERDICTS})"
                 ways = [f"Labels.from_pandas(frame.replace({{{shown}: {verdict!r}}}))" for verdict in ("pass", "fail")]
                 cure = f"; if it is a pass, write {ways[0]}, and if it is a fail, {ways[1]}"
+            cure += LEFT_OUT if isinstance(value, str) and number is None else ""
             raise DefinitionError(place, f"expected {self}{other}, got {shown}{cure}")
         return found
 
@@ -111,7 +112,11 @@ def _share_of(number: float) -> str:
     return f"; {number:g} on a scale from 1 to {top} is {(number - 1) / (top - 1):.3g}; write {line}"
 
 
-def _number(value: Value) -> float | None:
+LEFT_OUT = "; if it is not a label, leave its cell empty"
+"""The end of the message on a text that is no label, such as `n/a`."""
+
+
+def number_in(value: Value) -> float | None:
     """Return *value* as a finite number; None for anything else."""
     try:
         return number if math.isfinite(number := float(value)) else None
@@ -496,7 +501,7 @@ def _column(given: Judged, criterion: str, values: Sequence[Value], place: str) 
         name, (scale, said) = single[0], given.columns[single[0]]
     own = {*map(str.casefold, scale.options)} & {"good", "bad", "accepted", "rejected"}  # else a verdict, as pass is
     said_of = {v: VERDICT.verdict(v) for v in values if str(v).strip().casefold() not in own}
-    are_words = any(v is not None for v in said_of.values()) and all(_number(v) is None for v in values)
+    are_words = any(v is not None for v in said_of.values()) and all(number_in(v) is None for v in values)
     if said_of and (are_words or None not in said_of.values()):  # one word that is no verdict is told as such
         return "", *given.columns[""]
     return name, evolve(scale, is_whole=True), said
@@ -553,6 +558,6 @@ def among(labels: Labels) -> list[Ratings]:
 def _scale_of_values(values: Sequence[Value]) -> Scale:
     if all(VERDICT.verdict(value) is not None for value in values):
         return VERDICT
-    if all(_number(value) is not None for value in values):
+    if all(number_in(value) is not None for value in values):
         return Scale("number")
     return Scale("option", options=tuple(sorted({str(value).strip() for value in values})))

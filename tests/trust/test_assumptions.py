@@ -203,6 +203,14 @@ def test_two_results_of_one_place_are_told() -> None:
     (note,) = agreement(Grades([*runs[0], *runs[1]]), labels).notes
     assert "40 places of candidates have two results or more" in note
     assert agreement(runs[0], labels).notes == ()
+    rows = [{"output": "thanks" if n % 2 else "no", "key": f"T-{n}"} for n in range(30)]
+    keyed = grade_many([*rows, rows[16]], "thanks", "offline").collect()
+    told = "1 key ('T-16') of two results or more: a label counts for each of them, as one group"
+    by_key = Labels({f"T-{n}": "" if n == 3 else n % 3 == 0 for n in range(30)})  # "" is no label, as in a file
+    assert len(by_key) == 29
+    assert [told in note for note in agreement(keyed, by_key).notes if "T-" in note] == [True]
+    assert told in str(thresholds(keyed, by_key).notes)
+    assert not any("T-" in note for note in agreement(Grades(keyed[:30]), by_key).notes)
 
 
 def test_a_useless_and_an_inverted_judge_are_called_so() -> None:

@@ -184,6 +184,10 @@ def test_thresholds_are_chosen_at_a_terminal(tmp_path: Path) -> None:
     done = run("thresholds", *files_, "--for", "TPR")
     assert done.stderr.startswith("--for: 'TPR' takes a rate in 0..1, such as --at 0.95; write rubric thresholds ")
     assert run("thresholds", *files_, *done.stderr.split()[-4:]).exit_code == 0
+    other.write_text("\n".join(["key,value", *(f"{n},{5 if n >= 60 else n % 4}" for n in range(100))]))  # scores
+    done = run("thresholds", *files_[:2], other)
+    assert "got scores; say from which score a person passes a candidate, such as --passes-from 3.75" in done.stderr
+    assert "Pass from 0.6" in run("thresholds", *files_[:2], other, "--passes-from", 3.75).output
 
 
 def test_groups_that_results_lack_are_cured_at_a_terminal(tmp_path: Path) -> None:

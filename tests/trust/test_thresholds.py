@@ -134,7 +134,13 @@ def test_cross_fitted_figures_hold_in_simulation() -> None:
 @each_row(
     ("make", "message"),
     [
-        (lambda g, t: thresholds(g, Labels({k: {"good": 0.5} for k in range(40)})), "expected verdicts on the whole"),
+        (lambda g, t: thresholds(g, Labels({k: {"good": True} for k in range(40)})), "expected verdicts on the whole"),
+        (lambda g, t: thresholds(g, {k: 1 + k % 5 for k in range(40)}), "scores; .* such as passes_from=4$"),
+        (lambda g, t: thresholds(g, {k: {"good": k / 40} for k in range(40)}), "scores; .* such as passes_from=0.73$"),
+        (
+            lambda g, t: thresholds(g, {0: 4, 1: "n/a"}, passes_from=4),
+            r"labels\[1\]: .* got 'n/a'; .* leave its cell empty",
+        ),
         (lambda g, t: thresholds(g, Labels(dict.fromkeys(range(40), True))), "some passed and some failed"),
         (lambda g, t: thresholds(g, Labels({k: k > 3 for k in range(9)})), "20 graded candidates .* got 9, 5 of them"),
         (lambda g, t: t.best("TPR"), r"aim: 'TPR' takes a rate in 0..1, such as at=0.95$"),
@@ -187,3 +193,16 @@ def test_the_verdicts_of_the_old_threshold_are_no_remark_on_a_new_one() -> None:
     best = thresholds(grades(SCORED.passing_at(0.95), said), labels).best()
     assert best["agreement"].value == 1
     assert not any("tells nothing" in remark for remark in best.remarks())
+
+
+@each_row("of", ["the whole", "one criterion", "texts, and a gap"])
+def test_scores_of_people_are_passes_from_one_of_them(of: str) -> None:
+    """They choose what the verdicts that they stand for choose, and the labels are known again."""
+    results, truth = sample(60, 3)
+    scores = {row.key: 4 + row.value if row.value else 1 + int(row.key) % 3 for row in truth}
+    given: Any = {key: {"good": score} for key, score in scores.items()} if of == "one criterion" else scores
+    given = {**{key: str(score) for key, score in scores.items()}, "x": ""} if "gap" in of else given
+    chosen, wanted = thresholds(results, given, passes_from=4), thresholds(results, truth)
+    assert (chosen.points, chosen.n) == (wanted.points, wanted.n)
+    again = [result.rescore(chosen.best().rubric) for result in results]
+    assert any("chose the rubric" in note for note in thresholds(again, given, passes_from=4).notes)
