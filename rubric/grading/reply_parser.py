@@ -15,6 +15,7 @@ Read findings from a reply. A reply is untrusted text: an unclear one has no ver
 | null for the verdict | abstained, if the rubric allows that |
 | no object, no verdict, a verdict of the wrong kind | unreadable |
 | NaN, infinities, a score outside its range, a choice off the menu | unreadable |
+| a whole number where a label is a number: `1` for the choice "1" | that choice |
 | a level that is not whole, such as 7.5 | unreadable, in whatever form the levels are written |
 | a key that occurs twice, or two verdicts that disagree | unreadable |
 | an object that is word for word in the candidate (unsealed), or does not end with the nonce (sealed) | not a verdict |
@@ -515,7 +516,8 @@ def _level(levels: Levels, said: Mapping[str, Any]) -> int:
 
 def _choice(choices: Choices, said: Mapping[str, Any]) -> Choice:
     given = [said[key] for key in _CHOICES if key in said]
-    found = [_find_choice(choices, value) if isinstance(value, str) else None for value in given]
+    labels = [str(value) if isinstance(value, int) and not isinstance(value, bool) else value for value in given]
+    found = [_find_choice(choices, label) if isinstance(label, str) else None for label in labels]
     if not found or found[0] is None or any(choice != found[0] for choice in found):
         menu = ", ".join(c.label for c in choices.choices)
         raise _complaint(f"one of {menu}", given)

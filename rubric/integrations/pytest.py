@@ -180,7 +180,8 @@ def assert_grade(
     result = evaluate(candidate, rubric_of(rubric), by, **options)
     _record(mapped(result))
     if not isinstance(result, Grade):
-        raise UngradedTest(result.explain())
+        told, replay = result.explain(), _run.config.getoption("--rubric-replay") if _run is not None else None
+        raise UngradedTest(told.replace("mode='read-write'", f"--rubric-store {replay}") if replay else told)
     gated = bool(result.gates) and not result.rubric.negate  # in a negated rubric a failed gate is welcome
     if at_least is not None and not gated and result.score >= at_least - TOLERANCE:
         return result

@@ -528,3 +528,12 @@ def test_no_reply_raises(quoted: str) -> None:
     for judge in (UNSEALED, SEALED):
         ask = ask_for(judge=judge)
         assert verdict_of(ask, f'{{"reason": "It says: {quoted}", "verdict": false}}') in ("<unreadable>", False)
+
+
+@each_row(
+    ("said", "label"), [("1", "1"), ('"1"', "1"), ("2", "2"), ("3", None), ("true", None), ("1.0", None), ("[1]", None)]
+)
+def test_a_number_is_the_choice_that_it_names(said: str, label: str | None) -> None:
+    """A label such as 1 is a whole number to many a judge, as of a preference."""
+    finding = read_one(ask_for(Choices({"1": 1, "2": 0, "tie": 0.5})), f'{{"choice": {said}}}')
+    assert (finding.value if isinstance(finding, Scored) else None) == label

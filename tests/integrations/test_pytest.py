@@ -219,6 +219,9 @@ def test_a_store_answers_the_second_run_and_a_replay_asks_nobody(tmp_path: Path,
     replay = run(tmp_path, endpoint, "-k", "good or bad", "--rubric-replay", "replies.db")
     assert "1 failed, 1 passed" in replay.stdout
     assert len(endpoint.requests) == sent
+    other = run(tmp_path, endpoint, "-k", "odd", "--rubric-replay", "replies.db")  # as after a change of the rubric
+    assert "has no reply to this ask; record it with --rubric-store replies.db" in other.stdout
+    assert "mode=" not in other.stdout
 
 
 def test_a_budget_that_is_spent_leaves_tests_ungraded(tmp_path: Path, endpoint: Endpoint) -> None:
