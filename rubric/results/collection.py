@@ -26,6 +26,7 @@ from rubric.results.restoring import restore, rubrics_of
 from rubric.results.result import Grade, JudgeOf, Ungraded
 from rubric.results.result_text import headline, verdict
 from rubric.results.summary import Summary, digests_of, failures_of, kinds_of, summarise
+from rubric.values.answers import UnitScale
 from rubric.values.judges import Cascade, Judge, Jury, Panel
 from rubric.values.requests import Usage
 from rubric.values.rubrics import Rubric
@@ -376,6 +377,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         - `key`, `group`: the candidate's; None if it has none, and left out if no candidate has;
         - `variable.` and a name: each variable of the candidates, as text; None where one has none;
         - `rubric`: the digest of its rubric; left out where all have one;
+        - `shown`: the score on the rubric's scale, such as `4.0/5`; left out where all rubrics show it in 0..1;
         - `input`, `output`: the candidate's; None if it has none, or was not kept;
         - `score`: in 0..1; None if ungraded;
         - `passed`: a bool; None if ungraded, unless what is missing cannot change it;
@@ -417,7 +419,9 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
     def _names(self) -> list[str]:
         named = [name for name in ("key", "group") if any(getattr(result, name) for result in self.results)]
         variables = dict.fromkeys(f"variable.{name}" for result in self.results for name in result.variables)
-        return [*named, *variables, *(["rubric"] if len(digests_of(self.results)) > 1 else [])]
+        has_scale = any(result.rubric.scale != UnitScale() for result in self.results)
+        several = len(digests_of(self.results)) > 1
+        return [*named, *variables, *(["rubric"] if several else []), *(["shown"] if has_scale else [])]
 
     def _ids(self) -> list[str]:
         return list(dict.fromkeys(finding.id for result in self.results for finding in result.findings))
@@ -544,10 +548,12 @@ def _types(names: Iterable[str], ids: Iterable[str]) -> dict[str, type]:
 
 def _row(result: Grade | Ungraded, n: int, names: Sequence[str], ids: Sequence[str]) -> dict[str, Any]:
     low, high = result.bounds
-    ungraded = result if isinstance(result, Ungraded) else None
+    ungraded, shown = (None, result.shown) if isinstance(result, Grade) else (result, "")
     reasons = {finding.id: finding.reason for finding in result.findings}
     named = {"key": result.key, "group": result.group, "rubric": result.rubric.digest if "rubric" in names else ""}
-    named |= {f"variable.{name}": str(value) for name, value in result.variables.items() if value is not None}
+    named |= {"shown": shown} | {
+        f"variable.{name}": str(value) for name, value in result.variables.items() if value is not None
+    }
     return {
         "index": _place(result, n),
         **{name: named.get(name) or None for name in names},

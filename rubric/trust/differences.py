@@ -386,7 +386,8 @@ def _pairs(a: Judged, b: Judged) -> tuple[list[str], Codes, Codes, list[str], li
     if not both:
         (one, _), (other, _) = next(iter(rows_a)), next(iter(rows_b))
         raise DefinitionError("new", f"no candidate is in both runs: {one!r}, ... and {other!r}, ...")
-    only_a, only_b = ([name for name, _ in x if (name, _) not in y] for x, y in ((rows_a, rows_b), (rows_b, rows_a)))
+    sides = ((rows_a, rows_b), (rows_b, rows_a))
+    only_a, only_b = ([n if k == 1 else f"{n}, result {k}" for n, k in x if (n, k) not in y] for x, y in sides)
     first, second = (np.array([rows[name] for name in both], dtype=np.intp) for rows in (rows_a, rows_b))
     return [name for name, _ in both], first, second, only_a, only_b
 

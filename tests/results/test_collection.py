@@ -21,6 +21,7 @@ from rubric import (
     Grade,
     Judge,
     Jury,
+    Likert,
     Panel,
     Rubric,
     Suite,
@@ -424,3 +425,14 @@ def test_frames_have_the_variables_of_the_candidates() -> None:
     assert grades.to_polars()["variable.tier"].to_list() == ["2", None]
     assert "variable.topic" in grades.to_csv().splitlines()[0]
     assert [r.index for r in grades.sort("variable.topic")] == [0, 1]
+
+
+def test_tables_have_the_score_on_the_scale_of_the_rubric() -> None:
+    """A column where a rubric has one; an ungraded result has a gap there, and a score in 0..1 needs none."""
+    rated = Rubric("r").rates("Is helpful", (1, 5), id="helpful").shown_as(Likert(1, 5))
+    judge = Judge(lambda messages: '{"score": 4}' if "yes" in str(messages) else "?", prompt="{{ output }}")
+    grades = grade_many(["yes", "no"], rated, judge).collect()
+    assert [(row["shown"], row["score"]) for row in grades.rows()] == [("4.0/5", 0.75), (None, None)]
+    assert grades.to_csv().splitlines()[0].startswith("index,shown,input")
+    assert grades.to_pandas()["shown"].dtype == "string"
+    assert "shown" not in grade_many(["yes"], "Says yes", "offline").collect().rows()[0]

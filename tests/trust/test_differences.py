@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from rubric import DefinitionError, Grades, Rubric
+from rubric import DefinitionError, Grades, Rubric, grade_many
 from rubric.internals.frozen_map import FrozenMap
 from rubric.trust import Labels, compare
 from rubric.trust.inference import holm
@@ -135,3 +135,12 @@ def test_labels_correct_the_figures_of_groups_too() -> None:
     assert list(found.groups) == ["billing", "delivery"]
     assert found.groups["delivery"]["pass rate"].labels == 60
     assert "Left out, without two graded pairs with labels: 'refunds'." in found.remarks()
+
+
+def test_a_key_that_stands_twice_in_one_run_is_not_called_missing() -> None:
+    """Its second result has no partner, and is listed as that."""
+    rubric = Rubric("x").checks("thanks")
+    run = lambda *keys: grade_many([{"key": key, "output": "thanks"} for key in keys], rubric, "offline").collect()  # noqa: E731
+    found = compare(run("R1", "R7", "R7", "R9"), run("R1", "R7"))
+    assert found.unpaired_new == ("R7, result 2", "R9")
+    assert "2 candidates in the new run alone ('R7, result 2', 'R9')" in str(found)
