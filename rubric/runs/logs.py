@@ -12,7 +12,6 @@ as a trace with an error, has a place among the candidates all the same, as an u
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -24,7 +23,7 @@ from rubric.internals.row_files import Broken
 from rubric.internals.text import shorten
 from rubric.runs.formats import format_of
 from rubric.values.candidates import Candidate
-from rubric.values.chats import at, calls_of, candidate_of_chat, is_chat, text_of
+from rubric.values.chats import at, calls_of, candidate_of_chat, is_chat, listed, text_of
 from rubric.values.runs import Message, ToolCall
 
 Entries = Callable[[], Iterator[Any]]
@@ -110,20 +109,11 @@ def promptfoo_candidate(output: Any, prompt: Any, variables: Mapping[str, Any], 
     passages = variables.get("context")
     return candidate_of(
         output,
-        _as_chat(prompt),
+        chat if is_chat(chat := listed(prompt)) else prompt,
         reference="" if reference is None else text_of(variables[reference]),
         context=passages if isinstance(passages, str) else "",
         variables={name: text_of(value) for name, value in variables.items()},
     )
-
-
-def _as_chat(prompt: Any) -> Any:
-    """Return a prompt that is a chat in JSON, as promptfoo has them, as that chat."""
-    try:
-        chat = json.loads(prompt)
-    except (TypeError, ValueError):
-        return prompt
-    return chat if is_chat(chat) else prompt
 
 
 def _of_promptfoo(row: Any) -> Candidate | Broken:

@@ -27,7 +27,7 @@ from rubric.suites.cases import Case
 from rubric.suites.providers import text_of
 from rubric.suites.repetition import RUN, run_id
 from rubric.values import RunMetrics, Unsupported, Within
-from rubric.values.chats import candidate_of_chat
+from rubric.values.chats import candidate_of_chat, listed
 
 if TYPE_CHECKING:
     from rubric.suites.suite import Suite
@@ -435,10 +435,7 @@ def _asks(case: Case, prompt: str) -> bool:
 
     if not case.messages:
         return fill(prompt) == case.input.strip()
-    try:
-        chat = json.loads(prompt)
-    except ValueError:
-        return False
+    chat = listed(prompt)
     sent = [(message.role, message.content.strip()) for message in case.messages]
     sent += [("user", case.input)] if case.input and sent[-1:] != [("user", case.input)] else []
     return is_chat(chat) and [(_at(one, "role"), fill(text_of(_at(one, "content")))) for one in chat] == sent

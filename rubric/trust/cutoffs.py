@@ -238,20 +238,18 @@ def thresholds(
 def _as_verdicts(labels: Labels, passes_from: float | None) -> Labels:
     """Return *labels*, scores of the whole or of one criterion, as verdicts; refuse scores that nothing makes some."""
     whole = labels.criteria[0] if len(labels.criteria) == 1 else ""
-    rows = [row for row in labels if row.criterion == whole]
-    numbers = [None if isinstance(row.value, bool) else number_in(row.value) for row in rows]
-    known = [number for number in numbers if number is not None]
+    of_whole = [row for row in labels if row.criterion == whole]
+    rows = [(row, None if isinstance(row.value, bool) else number_in(row.value)) for row in of_whole]
     if passes_from is None:
+        known = [number for _, number in rows if number is not None]
         if {*known} <= {0, 1}:
             return labels
         likely = round(min(known) + 0.75 * (max(known) - min(known)), 2)
         said = "expected verdicts on the whole, got scores; say from which score a person passes a candidate, such as "
         raise DefinitionError("labels", Wording(said, passes_from=int(likely) if likely.is_integer() else likely))
-    for row, number in zip(rows, numbers, strict=True):
-        if number is None:
-            raise DefinitionError(row.place or "labels", f"expected a score, got {row.value!r}{LEFT_OUT}")
-    passes = (float(number or 0) >= passes_from for number in numbers)
-    return evolve(labels, rows=[evolve(row, criterion="", value=n) for row, n in zip(rows, passes, strict=True)])
+    if (odd := next((row for row, number in rows if number is None), None)) is not None:
+        raise DefinitionError(odd.place or "labels", f"expected a score, got {odd.value!r}{LEFT_OUT}")
+    return evolve(labels, rows=[evolve(row, criterion="", value=(n or 0) >= passes_from) for row, n in rows])
 
 
 def _reaches(results: Sequence[Grade | Ungraded], rubric: Rubric) -> Floats:

@@ -10,6 +10,7 @@ may be one and cannot be read, such as a call without a name, is refused, since 
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -175,7 +176,7 @@ def _in_order(message: Any) -> Iterator[list[Any] | tuple[Any]]:
     said, outer = list[Any](), _outer_calls(message)
     content = at(message, "content")
     parts: list[Any] = [*map(_part, content)] if isinstance(content, list | tuple) else [_text_in(content)]
-    _refuse_unread_calls(message, parts, outer)
+    _refuse_unread_calls(message, parts)
     first = next((n for n, part in enumerate(parts) if not isinstance(part, str) and _is_call(part)), len(parts))
     for holder in (message, at(message, "additional_kwargs")):
         for key in _KEYS if holder is not None else ():
@@ -216,20 +217,18 @@ def _part(part: Any) -> Any:
     return part
 
 
-_CALL_WORDS = ("call", "invocation", "tool_use", "tooluse")
+_CALLS = re.compile("(?i)(?:call|invocation|tool_?use)s?$")
 _READ = frozenset({"tool_calls", "toolCalls", "function_call", "functionCall", "invalid_tool_calls"})
 
 
-def _refuse_unread_calls(message: Any, parts: Iterable[Any], known: list[Any]) -> None:
+def _refuse_unread_calls(message: Any, parts: Iterable[Any]) -> None:
     """Refuse what may be a call and is not read as one: a rule that forbids the call would be kept without it."""
     items = message.items() if isinstance(message, Mapping) else ()
     held = {key for key, value in items if isinstance(value, list | Mapping) and value} - _READ
     kinds = {_kind(part) for part in parts if not (isinstance(part, str) or _is_call(part) or _is_result(part))}
-    for name in sorted({*map(str, held), *kinds}):
-        if any(word in name.lower() for word in _CALL_WORDS) and not (known and "chunk" in name):
-            what = "part of the type" if name in kinds else "key"
-            said = f"the {what} {name!r} may hold calls of tools, and is not read; put them into tool_calls,"
-            raise DefinitionError("", f"{said} a list of {{id, name, arguments}}, or leave it out")
+    for name in filter(_CALLS.search, sorted({*map(str, held), *kinds})):
+        said = f"the {'part of the type' if name in kinds else 'key'} {name!r} may hold calls of tools, and is not read"
+        raise DefinitionError("", f"{said}; put them into tool_calls, as a list of {{id, name, arguments}}")
 
 
 def _events_of(message: Any, parts: list[Any], events: list[Event], calls: Mapping[str, list[int]]) -> list[Event]:
@@ -241,7 +240,9 @@ def _events_of(message: Any, parts: list[Any], events: list[Event], calls: Mappi
         key = next((key for name in names if (key := at(result, name))), "")
         if not _keep_result(events, calls, key, result):
             is_lost = key or not any(map(_is_open, events))
-            orphans.append(_orphan(result, {LOST_CALL: str(key)} if is_lost else {}))
+            text, shown = _result_of(result)
+            lost = FrozenMap({LOST_CALL: str(key)} if is_lost else {})
+            orphans.append(Message("tool", text, media=shown, metadata=lost))
     if role == "tool":
         return orphans
     text = _text_in(parts)
@@ -282,12 +283,6 @@ def _result_of(result: Any) -> tuple[str, tuple[Media, ...]]:
             [{k: v for k, v in p.items() if k != "encrypted_content"} for p in parts if isinstance(p, Mapping)]
         )
     return text, media
-
-
-def _orphan(result: Any, metadata: Mapping[str, str]) -> Message:
-    """Return *result*, a message or a block that is with no call, as a message."""
-    text, media = _result_of(result)
-    return Message("tool", text, media=media, metadata=FrozenMap(metadata))
 
 
 def _is_open(event: Event) -> bool:
@@ -355,17 +350,15 @@ def _outer_calls(message: Any) -> list[Any]:
 def listed(value: Any) -> list[Any]:
     """Return what *value* lists: it may be one thing alone, and JSON in a text, as may be each thing in it."""
     value = _parsed(value.tolist() if hasattr(value, "tolist") else value)
-    if value is None or value in ("", (), {}):
+    if not value or (isinstance(value, str) and not value.strip()):
         return []
     return [*map(_parsed, value)] if isinstance(value, list | tuple) else [value]
 
 
 def _parsed(value: Any) -> Any:
     """Return the list or the mapping in a text in JSON; any other *value* as it is."""
-    if not isinstance(value, str) or not value.strip():
-        return value.strip() if isinstance(value, str) else value
     with suppress(ValueError, RecursionError):
-        made = json.loads(value)
+        made = json.loads(value) if isinstance(value, str) else value
         return made if isinstance(made, list | dict | None) else value
     return value
 
