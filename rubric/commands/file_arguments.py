@@ -109,14 +109,14 @@ def arguments_of(command: click.Command) -> list[click.Argument]:
     return [param for param in command.params if isinstance(param, click.Argument)]
 
 
-def _places(command: click.Command) -> list[str]:
+def places_of(command: click.Command) -> list[str]:
     """Return what the arguments of *command* hold, in their order: a `rubric`, `results`, or `*` for another thing."""
     return " ".join(_HELD.get(each.name or "", "*") for each in arguments_of(command)).split()
 
 
 def put_in_order(command: click.Command, files: list[str]) -> list[str]:
     """Return *files* in the order in which *command* takes them; as they are, if one that it needs is not there."""
-    places = _places(command)
+    places = places_of(command)
     kinds = [*map(kind_of, files)] if len(files) >= len(places) else []
     found = {place: kinds.index(place) for place in places if place in kinds and place != "*"}
     if len(found) < len(places) - 1 or not found:
@@ -127,16 +127,16 @@ def put_in_order(command: click.Command, files: list[str]) -> list[str]:
 
 def is_fit(command: click.Command, files: Sequence[str]) -> bool:
     """False if a rubric is where *command* takes results, no file is missing, and no other command is meant."""
-    if len(files) < len(_places(command)) or f"{command.name} rubric" in _ELSEWHERE:
+    if len(files) < len(places_of(command)) or f"{command.name} rubric" in _ELSEWHERE:
         return True
     return not any(
-        held == "results" and kind_of(file) == "rubric" for held, file in zip(_places(command), files, strict=False)
+        held == "results" and kind_of(file) == "rubric" for held, file in zip(places_of(command), files, strict=False)
     )
 
 
 def ungraded_first(command: click.Command, files: Sequence[str]) -> str:
     """Return what is said of a rubric where *command* takes results, beside labels of people; '' if there is none."""
-    results = [file for held, file in zip(_places(command), files, strict=False) if held == "results"]
+    results = [file for held, file in zip(places_of(command), files, strict=False) if held == "results"]
     rubrics = [file for file in results if kind_of(file) == "rubric"]
     held = {file: {*first_row(Path(file))} for file in files} if rubrics else {}
     labels = [file for file, names in held.items() if _LABELLED & names]
@@ -151,7 +151,7 @@ def ungraded_first(command: click.Command, files: Sequence[str]) -> str:
 
 def fill_places(command: click.Command, files: Sequence[str]) -> list[str]:
     """Return *files* at their places in *command*, with names for missing ones; as they are, if one fits none."""
-    rest, named, places = [*files], list[str](), _places(command)
+    rest, named, places = [*files], list[str](), places_of(command)
     for name, held in zip((each.name for each in arguments_of(command)), places, strict=False):
         fits = [file for file in rest if kind_of(file) in (held, "") or (held == "*" and kind_of(file) not in places)]
         example = _EXAMPLES[name or ""].split()[: 1 + (command.name == "grade")]
@@ -181,24 +181,25 @@ def find_command(command: click.Command, files: Sequence[str], values: Collectio
     if command.name == "grade-many" and (alone := pick_alone(files)):
         return "grade", "grade grades one candidate, or a suite", {"ARGUMENTS": alone}
     is_variadic = any(each.nargs < 0 for each in arguments_of(command))
-    places = () if ungraded_first(command, files) else _places(command)
+    places = () if ungraded_first(command, files) else places_of(command)
     for place, file in zip([*places, *places[-1:] * (len(files) * is_variadic)], files, strict=False):
         if file not in values and (other := _elsewhere(command, place, file)):
-            return other[0], other[1], {}
+            return other[0], other[1], {"judge": other[2:]}
     return "", "", {}
 
 
-def _elsewhere(command: click.Command, place: str, file: str) -> tuple[str, str] | None:
-    """Return the command for a *file* of another kind than *command* takes at a *place*, and what is said of it."""
-    if Path(file).suffix.lower() not in _ROWS and command.name not in ("compare", "view", "estimate"):
+def _elsewhere(command: click.Command, place: str, file: str) -> tuple[str, ...] | None:
+    """Return the command for a *file* of another kind than *command* takes at a *place*, what is said, and options."""
+    if Path(file).suffix.lower() not in _ROWS and command.name not in ("compare", "view", "estimate", "check"):
         return None  # to tell a suite from a rubric, it is read whole
-    kind = kind_of(file)
-    if command.name == "estimate" and kind == "*" and Path(file).suffix in _TREES[:2]:
+    kind = "folder" if Path(file).is_dir() else kind_of(file)
+    if command.name in ("estimate", "view") and kind == "*" and Path(file).suffix in _TREES[:2]:
         kind = "rubric"  # or a suite
     is_shown = (kind, place) == ("results", "rubric") and command.name not in ("convert", "thresholds", "align")
     other = _ELSEWHERE.get(f"{command.name} {kind}") or (("view", "shows results") if is_shown else None)
-    held = "results" if kind == "results" else "a rubric" if kind_of(file) == "rubric" else "a suite"
-    return (other[0], f"{file} holds {held}; {' '.join(other)}") if other else None
+    kind = kind_of(file) if kind == "rubric" else kind
+    held = {"results": "holds results", "rubric": "holds a rubric", "folder": "is a folder"}.get(kind, "holds a suite")
+    return (other[0], f"{file} {held}; {' '.join(other[:2])}", *other[2:]) if other else None
 
 
 def are_enough(command: click.Command, files: Sequence[str]) -> bool:
@@ -207,7 +208,7 @@ def are_enough(command: click.Command, files: Sequence[str]) -> bool:
     own = arguments_of(command)
     is_suite = command.name == "grade" and kinds[:1] == ["*"] and Path(files[0]).suffix in _TREES
     is_whole = is_suite or (not kinds and len(own) == 1 and not own[0].required)
-    return all(kinds) and (is_whole or len(kinds) >= len(_places(command)))
+    return all(kinds) and (is_whole or len(kinds) >= len(places_of(command)))
 
 
 def pick_alone(files: Sequence[str]) -> list[str]:
@@ -249,7 +250,7 @@ def find_near(command: click.Command, files: Sequence[str]) -> dict[str, list[st
             alike = same if len(same) == 1 else filter(None, [fields.misspelt(path.name, others)])
             of_pattern = sorted(each.name for each in path.parent.glob(path.name))
             names = of_pattern or [*alike]
-            if not names and _places(command)[:1] == ["rubric"] and file == files[0] and path.suffix in _TREES[:2]:
+            if not names and places_of(command)[:1] == ["rubric"] and file == files[0] and path.suffix in _TREES[:2]:
                 rubrics = [each.name for each in rubrics_in(path.parent)]
                 names = rubrics * (len(rubrics) == 1)
             if names:
@@ -281,7 +282,7 @@ def mend_surplus(command: click.Command, files: Sequence[str]) -> tuple[str, Cha
         return f"check runs the tests of a rubric, and {other} grades replies", {"COMMAND": [other]}
     if command.name == "prefer":
         return f"{said}, whose lines have a and b each", {"ARGUMENTS": ["pairs.jsonl", *rubrics[:1]], **SUCH_AS}
-    places, existing = _places(command), [file for file in files if Path(file).exists()]
+    places, existing = places_of(command), [file for file in files if Path(file).exists()]
     if len(existing) == len(places):
         return said, {"ARGUMENTS": existing, "without": [file for file in files if file not in existing]}
     if len(rubrics) != 1 or "rubric" in places:
@@ -308,7 +309,7 @@ def check_files(context: click.Context) -> None:
     Raises:
         click.UsageError: One is; some have the change that makes the line that was meant.
     """
-    command, places = context.command, _places(context.command)
+    command, places = context.command, places_of(context.command)
     given = [context.params[each.name or ""] for each in arguments_of(command)]
     files = [str(file) for each in given for file in (each if isinstance(each, tuple) else [each]) if file is not None]
     if not files or command.name in _WRITTEN:
@@ -358,8 +359,11 @@ def _check_missing(command: click.Command, place: str, file: str) -> None:
 
 def _check_file(command: click.Command, place: str, file: str, files: Sequence[str]) -> None:
     """Refuse a *file*, one of *files*, that is not what *command* takes at its *place*."""
-    if file == "-":
-        return
+    if file == "-" or Path(file).is_fifo() or Path(file).is_char_device():
+        if command.name in ("grade", "plan") and place != "rubric":
+            return  # the text of a candidate
+        named = [("rubric.yaml" if place == "rubric" else "rows.jsonl") if each == file else each for each in files]
+        raise WrongLineError(f"{file}: no pipe is read here; write it to a file", {"ARGUMENTS": named, **SUCH_AS})
     if not Path(file).exists():
         _check_missing(command, place, file)
     elif command.name == "convert" and Path(file).suffix.lower() in _ROWS and kind_of(file) == "results":
@@ -368,14 +372,14 @@ def _check_file(command: click.Command, place: str, file: str, files: Sequence[s
     elif place == "results" and (said := ungraded_first(command, files)):
         raise click.UsageError(said)
     elif other := _elsewhere(command, place, file):
-        raise WrongLineError(other[1], {"COMMAND": other[:1]})
+        raise WrongLineError(other[1], {"COMMAND": other[:1], **({"judge": other[2:]} if other[2:] else {})})
     elif Path(file).suffix.lower() in TEXTS:
         _check_text(command, place, file, files)
     elif place == "results" and Path(file).suffix.lower() in _ROWS and kind_of(file) == "*":
         if (command.name == "agree" and len(files) == 1) or not first_row(Path(file)):
             return  # labels of several people are compared, too, and a broken line has a message of its own
         cure = f"rows are graded first, such as rubric grade-many rubric.yaml {shlex.quote(file)} --out results.jsonl"
-        if len(files) < len(_places(command)):
+        if len(files) < len(places_of(command)):
             change = {"ARGUMENTS": fill_places(command, files), **SUCH_AS}
             raise WrongLineError(f"{file} holds no results; they come first", change)
         raise click.UsageError(f"{file} holds no results; {cure}")
@@ -386,7 +390,8 @@ _LABELLED = {"value", "label", "verdict", "human", "gold", "passed", "rating"}
 
 _ELSEWHERE = {
     "compare rubric": ("diff", "compares rubrics"),
-    "view rubric": ("explain", "shows a rubric"),
+    "view rubric": ("plan", "shows what is asked", "--judge", "offline"),
+    "check folder": ("validate", "checks files"),
     "estimate rubric": ("plan", "says what a run costs"),
 }
 """The command for files of another kind, and what it does."""

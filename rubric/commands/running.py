@@ -19,6 +19,7 @@ from attrs import evolve, frozen
 
 from rubric import Candidate, Case, DefinitionError, Grade, Grades, Suite, Ungraded
 from rubric.commands import output
+from rubric.commands.file_arguments import WrongLineError
 from rubric.commands.kept_runs import Keeper, last_runs
 from rubric.commands.messages import was_given
 from rubric.commands.options import RUNNING, TO_RUN, budget_of, names_in, refuse_folder, refuse_given
@@ -301,8 +302,18 @@ def pick_cases(suites: Sequence[Suite], files: Sequence[str], patterns: Sequence
         return [*suites], [*files]
     pairs = [(s, f) for s, f in zip(suites, files, strict=True) if any(fits(patterns, c.id, c.tags) for c in s)]
     if not pairs:
-        every = shorten(", ".join(case.id for suite in suites for case in suite), 300)
-        raise DefinitionError("--filter", f"no case fits {', '.join(map(repr, patterns))}; the cases are {every}")
+        said = f"no case fits {', '.join(map(repr, patterns))}"
+        apart = [part.strip() for pattern in patterns for part in re.split(r" or |\|+|,", pattern)]
+        if apart != [*patterns] and all(any(fits([part], c.id, c.tags) for s in suites for c in s) for part in apart):
+            change = {"patterns": [word for part in apart for word in ("--filter", part)]}
+            raise WrongLineError(f"--filter: {said}; each pattern is an option of its own", change)
+        cases = [case for suite in suites for case in suite]
+        tags = dict.fromkeys(tag for case in cases for tag in case.tags)
+        for name, found in (("cases", [case.id for case in cases]), ("tags", [*tags])):
+            said += f"; the {name} are {shorten(', '.join(found), 300)}" if found else ""
+        plain = re.search(r"(?i)\b(and|or|not)\b|[&|!~,()]", " ".join(patterns))
+        said += "; a pattern is a part of an id, or a tag, and no expression" if plain else ""
+        raise DefinitionError("--filter", said)
     return [suite.filter(*patterns) for suite, _ in pairs], [file for _, file in pairs]
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -17,9 +19,10 @@ from typing import Any, cast
 import click
 from attrs import frozen
 
-from rubric import DefinitionError, RubricError
+from rubric import RubricError
 from rubric.commands.file_arguments import (
     MISSING,
+    SUCH_AS,
     TRIAL,
     Change,
     are_enough,
@@ -31,6 +34,7 @@ from rubric.commands.file_arguments import (
     is_fit,
     kind_of,
     mend_surplus,
+    places_of,
     put_in_order,
     take_files,
     ungraded_first,
@@ -115,7 +119,8 @@ def _remarks_on(near: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield what is said of each file that is not there, and of what is *near* it."""
     for file, words in near.items():
         found = words if take_files(words) == words else [shlex.join(words)]
-        yield f"{file}: {MISSING}; did you mean {', '.join(map(repr, found[:3]))}?"
+        more = f" and {len(found) - 3} more" * (len(found) > 3)  # noqa: PLR2004 - three are named
+        yield f"{file}: {MISSING}; did you mean {', '.join(map(repr, found[:3]))}{more}?"
 
 
 def _moved(files: Sequence[str], near: Mapping[str, Sequence[str]]) -> list[str]:
@@ -139,10 +144,12 @@ def _read_options(
         given = value or (rest[0][1][0] if rest else "")
         is_number = option == "-r" and given.isdigit() and "--repeat" in own
         is_form = option in ("-f", "-F", "--type", "--fmt") and given in _forms(own)
-        cure = _option_cure(context, command, "--delimiter" if given in _DELIMITERS else option)
-        cure = "; did you mean '--format'?" if is_form else "; did you mean '--repeat'?" if is_number else cure
-        by_cure.setdefault(_ACTION.sub("; ", cure, count=1), []).append(option)
         others = [words[0] for name, words in (*units, *rest[1:]) if not name and words[0][:1] != "-"]
+        cure = _option_cure(context, command, "--delimiter" if given in _DELIMITERS else option, others)
+        cure = "; did you mean '--format'?" if is_form else "; did you mean '--repeat'?" if is_number else cure
+        plain = _UNITS.sub("", given)
+        cure = re.sub(r"\{value\|(.*?)\}", plain if plain.replace(".", "", 1).isdigit() else r"\1", cure)
+        by_cure.setdefault(_ACTION.sub("; ", cure, count=1), []).append(option)
         typed_already = {name for name, _ in (*units, *rest)}
         added = _Unknown(option, value, cure, command, own, others, typed_already).units(rest)
         units, is_whole = units + added, is_whole and bool(added)
@@ -164,8 +171,8 @@ def _is_unknown(unit: Unit) -> bool:
 
 def _joined(*said: str) -> str:
     """Return sentences as one, each once."""
-    text = "; ".join(dict.fromkeys(filter(None, said))).replace("'?; write ", "'? Write ")
-    return text.replace("'?; without ", "'? Without ").replace("'?; ", "'? ")
+    text = "; ".join(dict.fromkeys(filter(None, said)))
+    return re.sub(r"(?<=['e])\?; (write |without )?", lambda found: f"? {(found[1] or '').capitalize()}", text)
 
 
 @frozen
@@ -191,13 +198,16 @@ class _Unknown:
 
     @property
     def action(self) -> tuple[str, str]:
-        """What the cure begins with: what to do, and with what; ">" writes what is printed."""
+        """What the cure begins with, or ends with: what to do, and with what; ">" writes what is printed."""
         if action := _ACTION.match(self.cure):
             return action[1], action[2] or ""
         if self.cure and not self.cure.startswith(_ELSEWHERE):
-            example = re.search(r"; (?!did you).*such as (--[\w-]+)", self.cure)
-            known = self.own.get(example[1]) if example else None
-            return ("without" if known is not None and known.name in self.given else ""), ""
+            example = re.search(r"; (?!did you).*such as ((--[\w-]+)( [\w.-]+)?)", self.cure)
+            known = self.own.get(example[2]) if example else None
+            if example and known is not None and known.name not in self.given:
+                is_one = self.cure.count("such as") == 1 and self.cure.endswith(example[1])
+                return "such as" * is_one, example[1] * is_one
+            return ("without" if known is not None else ""), ""
         prints = "--out" not in self.own and self.command.name not in ("init", "view")
         return ">" if prints and word_cure("options", "", self.name, ["--out"]) else "without", ""
 
@@ -220,6 +230,8 @@ class _Unknown:
         given: Sequence[str] = [value] * bool(value)
         if known is not None:
             return self._as_option(known, new, value, takes=takes)
+        if kind == "such as":
+            return [(self.own[what.partition(" ")[0]].name or "", what.split()), ("EXAMPLE", ["tried"])]
         if kind == "FILE":
             return self._as_file(what, value) if value else []
         if kind == "TEXT" and value and Path(value).exists():
@@ -298,7 +310,8 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
     if {"--", "--help", "-h"} & {*words} or len(line) > _LONGEST or clean(line) != line:
         return said
     left = f"without {shlex.join(lost)}, " * bool(lost)
-    if "EXAMPLE" in dict(units):
+    is_example = "EXAMPLE" in dict(units)
+    if is_example and SUCH_AS.items() <= dict(units).items():
         return _with_example(said, left, line)
     try:
         with click.Command.make_context(command, command.name, [*words], group) as made:
@@ -316,7 +329,7 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
         return said if changed == units else _with_line(said, group, command, changed, typed)
     except (click.ClickException, RubricError):
         return said
-    return _joined(said, f"{left}write {line}") if is_new else said
+    return _with_example(said, left, line) if is_example else _joined(said, f"{left}write {line}") if is_new else said
 
 
 def _files_in(units: Sequence[Unit]) -> list[str] | None:
@@ -346,7 +359,8 @@ def _printed(said: str, command: click.Command, files: list[str], units: list[Un
 
 
 def _with_example(said: str, left: str, line: str) -> str:
-    """Return what is *said* with an example of a *line*, which says first what it has *left* out."""
+    """Return what is *said* with an example of a *line*, which has those of its options, and says what is *left* out."""
+    said = re.sub(r", such as (--[\w-]+( [\w.-]+)?)(?=;|$)", lambda found: found[0] * (found[1] not in line), said)
     if left:
         return _joined(said, f"{left}write a line such as {line}")
     return f"{said.removesuffix('?')}, such as {line}{'?' * said.endswith('?')}"
@@ -411,7 +425,8 @@ def _mended_value(
         return said, {name: [word for each in value.split(",") for word in (first, each)]}
     if choices and Path(value).exists():
         return said, {name: (), "ARGUMENTS": (*files, value)}
-    cure = word_cure("choices", command.name or "", value, {*choices, *own}) if choices else ""
+    known = {*choices, *own} - {"--reporter" * ([*map(kind_of, files)] == ["rubric", "*"])}  # which is for suites
+    cure = word_cure("choices", command.name or "", value, known) if choices else ""
     new = shlex.split(meant_in(cure))
     if not new or new[0] in choices:
         change: dict[str, Sequence[str]] = {name: (first, *new)} if new else {}
@@ -423,7 +438,10 @@ def _columns(command: click.Command, files: Sequence[str], units: list[Unit]) ->
     """Return *units* with options that name the columns of candidates, or labels, in *files*, if they do not so yet."""
     if command.name in {"agree", "estimate", "thresholds"}:
         bare = [unit for unit in units if unit[0] == "columns" and "=" not in unit[1][-1]]
-        return [(unit[0], ["--column", f"value={unit[1][-1]}"]) if unit in bare else unit for unit in units]
+        units = [(unit[0], ["--column", f"value={unit[1][-1]}"]) if unit in bare else unit for unit in units]
+        given = [words[-1].removeprefix("--column=") for name, words in units if name == "columns"]
+        read = partial(_read_labels, files[-1]) if kind_of(files[-1] if files else "") == "*" else columns_of
+        return units if (found := _named_by(command, given, read)) == given else _with_columns(units, found)
     if command.name in {"grade-many", "label", "plan", "probe"} and "rubric" in map(kind_of, files[:2]) and files[1:]:
         return _columns_of(command, Path(files[command.name != "label"]), units)
     return units
@@ -438,18 +456,33 @@ def _columns_of(command: click.Command, data: Path, units: list[Unit]) -> list[U
     outs = [words[-1] for name, words in units if name in ("out", "outs") and not Path(words[-1]).suffix]
     if outs and outs[-1] in first_row(data):
         parts, units = [*parts, f"output={outs[-1]}"], [unit for unit in units if unit[0] not in ("out", "outs")]
-    found = named = [each for each in parts if "=" in each]
-    with suppress(click.UsageError, OSError, ValueError, ImportError, TypeError):
-        try:
-            next(iter(cast("Iterable[Any]", source_of(data, columns_of(named)).items)), None)
-        except DefinitionError as problem:
-            cure: dict[str, list[str]] = {}
-            in_options(problem, command, cure)
-            found = cure.get("columns", [])[1::2] or named
+
+    def read(columns: Mapping[str, Any]) -> None:
+        next(iter(cast("Iterable[Any]", source_of(data, columns).items)), None)
+
+    found = _named_by(command, [each for each in parts if "=" in each], read)
     bare = [each for each in parts if "=" not in each and not any(one.endswith(f"={each}") for one in found)]
     found = [*found, *(f"output={each}" for each in bare)]
-    if found == given:
-        return units
+    return units if found == given else _with_columns(units, found)
+
+
+def _read_labels(file: str, columns: Mapping[str, Any]) -> None:
+    import_module("rubric.trust").Labels.read(file, columns=columns)  # its libraries are an extra
+
+
+def _named_by(command: click.Command, named: list[str], read: Callable[[Mapping[str, Any]], object]) -> list[str]:
+    """Return the columns *named*, or those that the options of *command* must name so that a file can be *read*."""
+    with suppress(click.UsageError, OSError, ValueError, ImportError, TypeError):
+        try:
+            read(columns_of(named))
+        except RubricError as problem:
+            cure: dict[str, list[str]] = {}
+            in_options(problem, command, cure)
+            return cure.get("columns", [])[1::2] or named
+    return named
+
+
+def _with_columns(units: Sequence[Unit], found: Sequence[str]) -> list[Unit]:
     return [*(unit for unit in units if unit[0] != "columns"), *(("columns", ["--column", each]) for each in found)]
 
 
@@ -475,15 +508,30 @@ def _units(own: Mapping[str, click.Option], typed: Sequence[str]) -> list[Unit]:
     return units
 
 
-def _option_cure(context: click.Context, command: click.Command, name: str) -> str:
-    """Return the end of the message that *command* has no option *name*."""
+def _option_cure(context: click.Context, command: click.Command, name: str, files: Sequence[str]) -> str:
+    """Return the end of the message that *command* has no option *name*; others that have it must take *files*."""
     name = re.sub("-(col|field)$", "-column", name.replace("_", "-"))
     own = _options_of(command, context)
     for each in (name, name[1:] if re.fullmatch("--\\w", name) else re.sub("^--to-", "--", name)):
-        if cure := word_cure("options", command.name or "", each, own):
+        cure = word_cure("options", command.name or "", each, own)
+        example = re.search(r"such as (--[\w. -]+)$", cure)
+        if cure and not (example and files and not _takes(command, [*files, *example[1].split()], context)):
             return cure
     root = context.find_root().command
     every = root.list_commands(context) if isinstance(root, click.Group) else []
     ones = [(each, root.get_command(context, each)) for each in every if isinstance(root, click.Group)]
-    having = [each for each, one in ones if one is not None and name in _options_of(one, context)]
+    having = [each for each, one in ones if one and name in _options_of(one, context) and _takes(one, files, context)]
     return f"{_ELSEWHERE}{', '.join(having[:3])}{' and others' * (len(having) > 3)}" if having else ""  # noqa: PLR2004
+
+
+def _takes(command: click.Command, files: Sequence[str], context: click.Context) -> bool:
+    """True if *command* takes *files*, whatever options it needs; also where there are none."""
+    try:
+        with click.Command.make_context(command, command.name, [*files], context.find_root()) as made:
+            made.meta[TRIAL] = True
+            getattr(command, "check", bool)(made)
+    except click.MissingParameter as problem:
+        return isinstance(problem.param, click.Option)
+    except (click.ClickException, RubricError):
+        return not files
+    return "results" not in map(kind_of, files) or "results" in places_of(command)

@@ -228,6 +228,8 @@ def merge_results(parts: Sequence[str | Path], out: str | Path) -> int:
     Write the results of all shards into one file, in the order of the whole data set, and return their number.
 
     The lines stay as they are; the end marks are left out. The file appears when it is whole; memory stays flat.
+    Results of several runs, each with a key that no other has, follow one another and are numbered anew. Such files
+    have no end marks, so one that was cut off is not told.
 
     Args:
         parts: Files of one JSON object a line with its `index`, and an `EndMark` as the last line, as `grade-many
@@ -249,11 +251,14 @@ def merge_results(parts: Sequence[str | Path], out: str | Path) -> int:
     files = [_File(path) for path in paths]
     written = 0
     with replacing(out, errors="surrogateescape") as file:
-        for line in _in_order(files):
+        are_runs = not marks and len(paths) > 1 and all(_begins(path) for path in paths)
+        for line in _by_key(files) if are_runs else _in_order(files):
             file.write(line)
             written += 1
         for each in files:
             if each.mark is None:
+                if are_runs:
+                    continue
                 raise _wrong(each.path, each.lines + 1, _NO_MARK)
             if each.mark.results != each.lines:
                 why = f"the end mark counts {each.mark.results} results, and {each.lines} are before it"
@@ -337,18 +342,45 @@ def _check_one_run(marks: Sequence[tuple[Path, EndMark]], *, all_marked: bool) -
 _SAME = {"candidates": "data set", "data": "data set", "rubric": "rubric", "judge": "judge"}
 _ONE_COUNT = "merge the shards of one number"
 _ONE_RUN = "grade all shards with the same rubric, judge and candidates"
+_TWO_RUNS = "two runs are compared, such as rubric compare new.jsonl old.jsonl"
 _FEW = 8
 
 
 def _in_order(files: Iterable[_File]) -> Iterator[str]:
     for due, (index, name, number, line) in enumerate(merge(*files)):
         if index < due:
-            why = "shards of one run have each once; two runs are compared, such as rubric compare new.jsonl old.jsonl"
-            raise _wrong(name, number, f"the result of candidate {index} is in another place too; {why}")
+            why = f"the result of candidate {index} is in another place too; shards of one run have each once"
+            raise _wrong(name, number, f"{why}; {_TWO_RUNS}")
         if index > due:
             gap = f"candidate {due}" if index == due + 1 else f"candidates {due} to {index - 1}"
             raise _wrong(name, number, f"before this, {gap} should come; name the files of all shards, once through")
         yield line
+
+
+def _begins(path: Path) -> bool:
+    """True if the file at *path* begins with candidate 0, which one shard of a run has at most."""
+    with path.open(encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
+        return next(lines, "").startswith('{"index": 0,')
+
+
+def _by_key(files: Iterable[_File]) -> Iterator[str]:
+    """Yield the results of several runs, numbered anew; all are of one rubric and judge, and no two have one key."""
+    seen, made = dict[str, str](), set[object]()
+    for file in files:
+        for due, (index, name, number, line) in enumerate(file):
+            row = json.loads(line)
+            key = row.get("key")
+            made.add((row.get("digest"), row.get("judge_digest")))
+            if index > due:
+                raise _wrong(name, number, f"before this, candidate {due} should come; let the run come to its end")
+            if key is None:
+                cure = "grade each part with its column of keys, such as --column key=id"
+                raise _wrong(name, number, f"this result has no key to tell it from those of other files; {cure}")
+            if key in seen or len(made) > 1:
+                what = f"the key {key!r} is in {seen[key]} too" if key in seen else "this is of another rubric or judge"
+                raise _wrong(name, number, f"{what}; {_TWO_RUNS}")
+            seen[key] = name
+            yield json.dumps({**row, "index": len(seen) - 1}, ensure_ascii=False) + "\n"
 
 
 def _index(part: Path, number: int, line: str) -> int:

@@ -100,7 +100,8 @@ def assign(case: Case, given: AnyJudge | None, of_suite: AnyJudge | None) -> Ass
             member = judge_or_default(of_suite)
             judge = member if jury is None else evolve(jury, judge=member)
         except NoJudgeError as error:
-            judge, missing = NO_JUDGE, str(error)
+            judge = NO_JUDGE
+            missing = error.text.render(lambda name, value: f"--{name} {value} ({name}={value!r} in code)")
     return Assigned(judge, dict(case.judges), missing)
 
 

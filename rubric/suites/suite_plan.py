@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -120,26 +121,30 @@ class SuitePlan(Presented, Listed[CasePlan]):
         calls = self.total.line().removeprefix("Plan: ")
         return f"{clean(self.suite) or 'suite'}: {cases}, {calls}; nothing has been sent"
 
+    def remarks(self) -> list[str]:
+        """The reasons that several cases share for being deferred."""
+        counts = Counter(case.deferred for case in self.cases if case.deferred)
+        return [f"{times:,} cases are deferred: {why}" for why, times in counts.items() if times > 1]
+
     def tables(self) -> list[Table]:
         """Each case in a row."""
-        return [("", ("case", "candidate", "judge", "calls", "cost at most", "remark"), [*map(_line, self.cases)])]
+        counts = Counter(case.deferred for case in self.cases)
+        rows = [_line(case, why=case.deferred * (counts[case.deferred] == 1)) for case in self.cases]
+        return [("", ("case", "candidate", "judge", "calls", "cost at most", "remark"), rows)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON-able data, without the messages, which are in `plan.asks` of each case."""
         return {"suite": self.suite, **_figures(self.total), "cases": [case.to_dict() for case in self.cases]}
 
 
-def _line(case: CasePlan) -> tuple[str, ...]:
+def _line(case: CasePlan, why: str) -> tuple[str, ...]:
     plan = case.whole
     calls = f"{plan.most}" if plan.least == plan.most else f"{plan.least} to {plan.most}"
     cost = "unknown" if plan.cost is None else f"${plan.cost[1]:.4f}"
-    return case.id, case.source, case.judge, calls, cost, _remark(case)
-
-
-def _remark(case: CasePlan) -> str:
-    parts = [f"deferred: {case.deferred}"] if case.deferred else []
+    parts = [f"deferred: {why}" if why else "deferred"] if case.deferred else []
     parts += [f"ungraded: no grader here for {', '.join(case.unsupported)}"] if case.unsupported else []
-    return "; ".join([*parts, *(f"runs {script}, if scripts are allowed" for script in case.scripts)])
+    remark = "; ".join([*parts, *(f"runs {script}, if scripts are allowed" for script in case.scripts)])
+    return case.id, case.source, case.judge, calls, cost, remark
 
 
 def plan_suite(suite: Suite, judge: AnyJudge | None = None, *, target: TargetLike | None = None) -> SuitePlan:
@@ -203,6 +208,7 @@ def plan_choice(
 def _plan(case: Case, assigned: Assigned, target: object) -> CasePlan:
     """Plan *case*."""
     plan = plan_case(case, assigned, case.candidate)
+    plan = evolve(plan, unpriced=()) if assigned.missing else plan  # no judge is named whose price could be given
     model = None if case.output is not None else model_for(target, case)
     lacking = "" if model is None else model.chat.why_not()
     live: Source = "none" if target is None else "live target"

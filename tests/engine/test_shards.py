@@ -192,6 +192,28 @@ def test_results_that_are_not_whole_are_not_merged(tmp_path: Path, texts: tuple[
     assert not [*tmp_path.glob(".*")]
 
 
+@pytest.mark.parametrize(
+    ("second", "other", "why"),
+    [
+        ([{"output": "c", "key": "c"}], "Is warm", ""),
+        ([{"output": "c", "key": "a"}], "Is warm", "part-2.jsonl:1:1: the key 'a' is in .*part-1.jsonl too; two runs are"),
+        ([{"output": "c"}], "Is warm", "part-2.jsonl:1:1: this result has no key .*; grade each part with its column"),
+        ([{"output": "c", "key": "c"}], "Is cold", "part-2.jsonl:1:1: this is of another rubric or judge; two runs are"),
+    ],
+)
+def test_runs_of_parts_are_merged_by_their_keys(tmp_path: Path, second: list[Any], other: str, why: str) -> None:
+    """Files that were split by hand follow one another, numbered anew; one that is graded otherwise is refused."""
+    parts = ([{"output": "a", "key": "a"}, {"output": "b", "key": "b"}], "Is warm"), (second, other)
+    paths = [tmp_path / f"part-{number}.jsonl" for number in (1, 2)]
+    for (rows, rubric), path in zip(parts, paths, strict=True):
+        grade_many(rows, rubric, "offline").collect().to_jsonl(path)
+    if why:
+        with pytest.raises(LoadError, match=why):
+            merged(paths)
+    else:
+        assert [(line["index"], line["key"]) for line in merged(paths)] == [(0, "a"), (1, "b"), (2, "c")]
+
+
 DATA = [f"Text number {number}: thank you." for number in range(20)]
 
 

@@ -81,6 +81,18 @@ def test_a_missing_judge_defers_and_the_calls_are_planned_all_the_same() -> None
     assert keyless.cost is not None
 
 
+def test_a_missing_judge_is_told_once_and_named_by_no_name_of_ours() -> None:
+    """However many cases lack it; how to give one is said for the shell and for code."""
+    rubric = Rubric("r", ["Is polite"])
+    planned = Suite("s", [Case("a", rubric, output="Hi"), Case("b", rubric, output="Ho")]).plan()
+    for said in (str(planned), planned._repr_markdown_()):
+        assert "_refuse" not in said.replace("\\", "")
+        assert said.count("no judge was given") == 1
+        assert "2 cases are deferred: " in said
+    assert "--judge offline (judge='offline' in code)" in str(planned)
+    assert planned.total.unpriced == ()
+
+
 def test_a_fixed_response_is_planned_as_grade_plans_it() -> None:
     """The same calls, tokens and messages."""
     case = one(input="And?")["a"]
