@@ -184,7 +184,7 @@ def find_command(command: click.Command, files: Sequence[str], values: Collectio
     places = () if ungraded_first(command, files) else places_of(command)
     for place, file in zip([*places, *places[-1:] * (len(files) * is_variadic)], files, strict=False):
         if file not in values and (other := _elsewhere(command, place, file)):
-            return other[0], other[1], {"judge": other[2:]}
+            return other[0], other[1], {"judge": other[2:]} if other[2:] else {}
     return "", "", {}
 
 

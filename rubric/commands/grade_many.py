@@ -21,7 +21,7 @@ from rubric import Candidate, DefinitionError, Grade, Grades, Limits, Rubric, St
 from rubric import grade_many as grade_candidates
 from rubric import plan as plan_calls
 from rubric.commands import options, output
-from rubric.commands.file_arguments import MISSING, SUCH_AS, TEXTS, WrongLineError, columns_of
+from rubric.commands.file_arguments import MISSING, SUCH_AS, TEXTS, WrongLineError, columns_of, first_row
 from rubric.commands.kept_runs import Keeper, candidate_digest, last_runs
 from rubric.commands.messages import in_options
 from rubric.commands.options import refuse_given
@@ -29,6 +29,7 @@ from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print
 from rubric.commands.running import FIRST, NO_GRADE, describe_plan, print_groups
 from rubric.embed import CONCURRENCY, JudgeLike, RowBuilder, counted, shorten, source_of
 from rubric.engine import SPENT, Shard, merge_results
+from rubric.engine.sources import Source
 from rubric.results import Counts, Summary
 from rubric.suites import Report
 from rubric.suites.reporters import markdown
@@ -148,9 +149,10 @@ class Inputs:
         """Grade all candidates, write the results, and return their summary, with a line on those that do not pass."""
         columns = columns_of(self.columns)
         given, done = self._to_ask(name, rubric, judge, columns)
+        self._refuse_other_results(columns)
         if not self.quiet:
-            head = "" if self.rerun is None else f"asked again: {counted(len(given), 'candidate')} of "
-            print_line(head + self._head(rubric, judge, columns), problem=True)
+            source = source_of(self.source, columns) if self.rerun is None else source_of(given)
+            print_line(self._head(rubric, judge, source), problem=True)
         began, files = time.monotonic(), [name, *self.candidates]
         keeper = Keeper.of(rubric.name or "grades", files, keep=self.keep, store=self.store)
         noted = _Noted(self.called, keeper, keeps=bool(self.report) or self.by is not None)
@@ -190,6 +192,21 @@ class Inputs:
         others = [f"  and {more:,} more"] if (more := summary.results - summary.passed - len(short)) else []
         head = "not passed:" if keeper.folder is None else "not passed; `rubric view` shows all:"
         return summary, "\n".join([head, *short, *others]) if short else "", Grades(noted.kept)
+
+    def _refuse_other_results(self, columns: dict[str, str | Sequence[str] | None]) -> None:
+        """Refuse to write over results that are not of this run: the key of the first is that of no candidate."""
+        key = None if self.out is None or self.rerun is not None else first_row(self.out, ".jsonl").get("key")
+        source = source_of(self.source, columns)
+
+        def is_it(index: int, item: object) -> bool:
+            with suppress(DefinitionError):  # a row that cannot be read is reported when its turn comes
+                return source.at(index, item).candidate.key == key
+            return False
+
+        items = cast("Iterable[Any]", source.items)
+        if key is not None and not any(is_it(index, item) for index, item in enumerate(items)):
+            message = f"--out {self.out} has results of other candidates, such as {key!r}"
+            raise Refusal(f"{message}; name another file, or delete it")
 
     def _tell_stopped(self, counts: Counts) -> None:
         """Print what was graded before Ctrl-C, and what the next run does."""
@@ -248,9 +265,8 @@ class Inputs:
             raise Refusal(f"--rerun {self.rerun}: no candidate of the last run is {self.rerun}")
         return [place for place in places if place.index not in done], [done[n] for n in sorted(done)]
 
-    def _head(self, rubric: Rubric, judge: JudgeLike | None, columns: dict[str, str | Sequence[str] | None]) -> str:
+    def _head(self, rubric: Rubric, judge: JudgeLike | None, source: Source) -> str:
         """Return a line that says before the first call what the run will take, projected from the first candidates."""
-        source = source_of(self.source, columns)
         first, wrong, ids = list[Candidate](), list[DefinitionError](), list[str]()
         with suppress(Exception):  # a row that cannot be read is reported when its turn comes
             for index, item in enumerate(islice(cast("Iterable[Any]", source.items), FIRST)):  # never async
@@ -267,9 +283,10 @@ class Inputs:
         planned, seen = plan_calls(first, rubric, judge), len(first) + len(wrong)
         total = None if self.shard is not None else source.total
         total = min(total, self.limit) if total and self.limit else total
+        called = self.called if self.rerun is None else f"asked again of {self.called}"
         if total and first:
-            return f"{self.called}: {counted(total, 'candidate')}, {describe_plan(planned, total / seen)}"
-        return f"{self.called}: the first {seen} take {describe_plan(planned)}"
+            return f"{called}: {counted(total, 'candidate')}, {describe_plan(planned, total / seen)}"
+        return f"{called}: the first {seen} take {describe_plan(planned)}"
 
 
 _TABLES = (".csv", ".tsv", ".xlsx", ".parquet", ".xls")

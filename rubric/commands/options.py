@@ -221,7 +221,7 @@ TO_RUN = options(
     ALLOW_SCRIPTS,
     click.option("--repeat", type=A_COUNT, default=1, metavar="N", help="Grade N times; show how often verdicts flip."),
     click.option("--runs", type=A_COUNT, metavar="N", help="Let the target answer N times; show pass@k and pass^k."),
-    click.option("--fail-fast", is_flag=True, help="Start no case after the first that fails or is not graded."),
+    click.option("--fail-fast", is_flag=True, help="Start no case after the first that fails or is not graded; those in flight end."),
 )
 """The options that `Suite.run` gets as they are: each has the name of its parameter."""
 
@@ -266,10 +266,12 @@ def _as_judge(ctx: click.Context, _: click.Parameter, models: Sequence[str]) -> 
 
 def model_called(name: str) -> str:
     """Return LiteLLM's name of a model, also where *name* is promptfoo's, such as `openai:gpt-5-mini`."""
-    if re.search(r"\.py(:\w+)?$", name):
-        raise click.UsageError(
-            f"{name}: a function is given in Python alone; here it is a model, such as openai/gpt-5.6"
-        )
+    if found := re.fullmatch(r"([\w/.-]*?)(\w+)\.py(?::(\w+))?", name):
+        function = found[3] or "judge"
+        code = f"from {found[2]} import {function}; from rubric import grade, load"
+        code += f"; print(grade(open('reply.txt').read(), load('rubric.yaml'), {function}))"
+        cure = f'such as python -c "{code}"; here it is a model, such as openai/gpt-5.6'
+        raise click.UsageError(f"{name}: a function is given in Python alone, {cure}")
     if ":" not in name or "/" in name:
         return name
     from rubric.formats.model_names import VENDORS, litellm_name  # noqa: PLC0415 - few names have a colon

@@ -13,13 +13,15 @@ import tomllib
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.resources import files
 from io import StringIO
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
@@ -198,9 +200,31 @@ class Command(_OneVoice):
                     formatter.write_dl(shown_here)
 
     def invoke(self, ctx: click.Context) -> Any:
+        if unread := _unread(ctx):
+            names, (option, value) = ", ".join(unread), next(iter(unread.values()))
+            print_line(f"not read: {names}; options are typed, such as {option} {value}", problem=True)
         with _in_one_voice(self):
             self.check(ctx)
             return super().invoke(ctx)
+
+
+def _unread(ctx: click.Context) -> dict[str, tuple[str, object]]:
+    """Return settings that look like options of the command and are not read: variables, or a table of a project."""
+    table: Mapping[str, object] = {}
+    with suppress(OSError, ValueError, KeyError):
+        table = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["tool"]["rubric"]
+    found: dict[str, tuple[str, object]] = {}
+    for each in ctx.command.params:
+        option = each.opts[0]
+        name = option.removeprefix("--").replace("-", "_")
+        variable = f"RUBRIC_{name.upper()}"
+        if option[:2] != "--" or ctx.get_parameter_source(each.name or "") is ParameterSource.COMMANDLINE:
+            continue
+        if variable in os.environ and variable != "RUBRIC_RUNS":  # which says where runs are kept
+            found[variable] = option, os.environ[variable]
+        if isinstance(table, Mapping) and {name, name.replace("_", "-")} & table.keys():
+            found["[tool.rubric] in pyproject.toml"] = option, table.get(name, table.get(name.replace("_", "-")))
+    return found
 
 
 @contextmanager

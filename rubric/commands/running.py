@@ -233,7 +233,8 @@ class RunOptions:
         names = sorted({case.judge for case in plan if case.judge})
         ready = [case for case in plan if not case.deferred]
         answering = [ask.judge.name for case in ready for ask in case.answering.asks]
-        parts = [f"{suite.name or 'suite'}: {counted(len(suite), 'case')}{f' {repeat} times' if repeat > 1 else ''}"]
+        called = f"asked again of {suite.name or 'suite'}" if self.rerun else suite.name or "suite"
+        parts = [f"{called}: {counted(len(suite), 'case')}{f' {repeat} times' if repeat > 1 else ''}"]
         waiting = f"{'about ' if share != 1 else ''}{round(len(plan.deferred) * share):,} deferred"
         parts += [waiting] if plan.deferred else []
         judging = [case.plan for case in ready] * repeat

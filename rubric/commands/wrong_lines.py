@@ -406,15 +406,20 @@ def _mended(
             written = f"echo {shlex.quote(value)} > {param.opts[0][2:]}.txt"
             return f"{said}; one text is piped, and more are files, such as {written}", {}
         return said, {param.name or "": (param.opts[0], "-"), "TEXT": (value,)}
-    said, change = _mended_value(said, param, value, command, files)
-    given = dict(units)  # an option that is typed already keeps its value
+    given = dict(units)
+    is_printed = [*map(kind_of, files)] != ["rubric", "*"] and "outs" not in given
+    said, change = _mended_value(said, param, value, command, files, is_printed=is_printed)  # an option that is typed already keeps its value
     return said, {name: words for name, words in change.items() if name == param.name or name not in given or not words}
 
 
 def _mended_value(
-    said: str, param: click.Parameter, value: str, command: click.Command, files: list[str]
+    said: str, param: click.Parameter, value: str, command: click.Command, files: list[str], *, is_printed: bool
 ) -> tuple[str, Change]:
-    """Return what is *said* of the *value* of an option of *command* with *files*, and the change that mends it."""
+    """
+    Return what is *said* of the *value* of an option of *command* with *files*, and the change that mends it.
+
+    A report *is_printed* where it is of a suite, and no file is named for it.
+    """
     name, first = param.name or "", param.opts[0]
     if isinstance(param.type, click.IntRange | click.FloatRange) and (bare := _UNITS.sub("", value.lower())) != value:
         return said, {name: (first, bare)}
@@ -425,7 +430,7 @@ def _mended_value(
         return said, {name: [word for each in value.split(",") for word in (first, each)]}
     if choices and Path(value).exists():
         return said, {name: (), "ARGUMENTS": (*files, value)}
-    known = {*choices, *own} - {"--reporter" * ([*map(kind_of, files)] == ["rubric", "*"])}  # which is for suites
+    known = {*choices, *own} - {"--reporter" * (not is_printed)}
     cure = word_cure("choices", command.name or "", value, known) if choices else ""
     new = shlex.split(meant_in(cure))
     if not new or new[0] in choices:
@@ -439,9 +444,10 @@ def _columns(command: click.Command, files: Sequence[str], units: list[Unit]) ->
     if command.name in {"agree", "estimate", "thresholds"}:
         bare = [unit for unit in units if unit[0] == "columns" and "=" not in unit[1][-1]]
         units = [(unit[0], ["--column", f"value={unit[1][-1]}"]) if unit in bare else unit for unit in units]
-        given = [words[-1].removeprefix("--column=") for name, words in units if name == "columns"]
+        given = _columns_in(units)
         read = partial(_read_labels, files[-1]) if kind_of(files[-1] if files else "") == "*" else columns_of
-        return units if (found := _named_by(command, given, read)) == given else _with_columns(units, found)
+        found = _named_by(command, given, read)
+        return units if found == given or {*given} - {*found} else _with_columns(units, found)
     if command.name in {"grade-many", "label", "plan", "probe"} and "rubric" in map(kind_of, files[:2]) and files[1:]:
         return _columns_of(command, Path(files[command.name != "label"]), units)
     return units
@@ -449,8 +455,7 @@ def _columns(command: click.Command, files: Sequence[str], units: list[Unit]) ->
 
 def _columns_of(command: click.Command, data: Path, units: list[Unit]) -> list[Unit]:
     """Return *units* with options that name the columns of *data*, where they do not name all."""
-    typed = [word for name, words in units if name == "columns" for word in words]
-    given = [word.removeprefix("--column=") for word in typed if word != "--column"]
+    given = _columns_in(units)
     parts = [part for each in given for part in (each.split(",") if each.count("=") == each.count(",") + 1 else [each])]
     parts = [re.sub(rf"^({'|'.join(_FIELDS)}):|:({'|'.join(_FIELDS)})$", r"\1=\2", part) for part in parts]
     outs = [words[-1] for name, words in units if name in ("out", "outs") and not Path(words[-1]).suffix]
@@ -480,6 +485,11 @@ def _named_by(command: click.Command, named: list[str], read: Callable[[Mapping[
             in_options(problem, command, cure)
             return cure.get("columns", [])[1::2] or named
     return named
+
+
+def _columns_in(units: Sequence[Unit]) -> list[str]:
+    typed = [word for name, words in units if name == "columns" for word in words]
+    return [word.removeprefix("--column=") for word in typed if word != "--column"]
 
 
 def _with_columns(units: Sequence[Unit], found: Sequence[str]) -> list[Unit]:
@@ -515,7 +525,8 @@ def _option_cure(context: click.Context, command: click.Command, name: str, file
     for each in (name, name[1:] if re.fullmatch("--\\w", name) else re.sub("^--to-", "--", name)):
         cure = word_cure("options", command.name or "", each, own)
         example = re.search(r"such as (--[\w. -]+)$", cure)
-        if cure and not (example and files and not _takes(command, [*files, *example[1].split()], context)):
+        with_it = [*files, *example[1].split()] if example else []
+        if cure and not (with_it and _takes(command, files, context) and not _takes(command, with_it, context)):
             return cure
     root = context.find_root().command
     every = root.list_commands(context) if isinstance(root, click.Group) else []

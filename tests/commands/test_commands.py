@@ -117,6 +117,27 @@ def test_no_judge_and_no_key_exits_with_2() -> None:
     assert "OPENAI_API_KEY" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("variable", "project", "named"),
+    [
+        ("RUBRIC_JUDGE", "", "RUBRIC_JUDGE"),
+        ("", "[tool.rubric]\njudge = 'offline'\n", "[tool.rubric] in pyproject.toml"),
+        ("", "[tool.rubric]\nmine = 1\n", ""),
+        ("RUBRIC_MINE", "[tool.rubric\n", ""),
+    ],
+)
+def test_settings_that_are_not_read_are_told(
+    variable: str, project: str, named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A variable, or a table of the project, with the name of an option: the option is said to be typed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(variable or "UNUSED", "offline")
+    (tmp_path / "pyproject.toml").write_text(project)
+    told = f"not read: {named}; options are typed, such as --judge offline\n" if named else ""
+    assert run("grade", RUBRIC, REPLY).stderr.startswith(f"{told}no judge was given")
+    assert run("grade", RUBRIC, REPLY, "--judge", "offline").stderr == ""
+
+
 @pytest.mark.parametrize("arguments", [("grade",), ("grade", RUBRIC, "missing.txt"), ("nothing",), ("grade", "--x")])
 def test_a_wrong_call_exits_with_2(arguments: tuple[str, ...]) -> None:
     """Usage errors say what is wrong on standard error."""

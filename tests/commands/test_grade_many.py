@@ -425,6 +425,20 @@ def test_a_list_in_a_file_is_told_with_the_line_that_makes_a_text_of_it(
     assert (done.exit_code, [each["passed"] for each in rows_of(tmp_path / "out.jsonl")]) == (0, [True, False, True])
 
 
+def test_results_of_other_candidates_are_not_written_over(folder: Path) -> None:
+    """With a store a run replaces its own results, and none whose first has a key of no candidate."""
+    rows = {"mine": [{"output": "Thank you.", "id": "a"}], "other": [{"output": "No.", "id": "b"}]}
+    for name, some in rows.items():
+        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in some))
+    options = ("--store", folder / "s.db", "--out", folder / "out.jsonl", "--column", "key=id")
+    codes = [graded(folder, *options, candidates="mine.jsonl").exit_code for _ in range(2)]
+    before = (folder / "out.jsonl").read_bytes()
+    refused = graded(folder, *options, candidates="other.jsonl")
+    assert (codes, refused.exit_code) == ([0, 0], 2)
+    assert "out.jsonl has results of other candidates, such as 'a'; name another file, or delete it" in refused.stderr
+    assert (folder / "out.jsonl").read_bytes() == before
+
+
 def test_a_file_without_candidates_is_told(folder: Path) -> None:
     """Unless it is a shard's, which may be empty."""
     (folder / "none.jsonl").write_text("\n", encoding="utf-8")

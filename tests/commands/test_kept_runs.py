@@ -119,7 +119,7 @@ def test_the_ungraded_or_failed_of_the_last_run_are_asked_again_alone() -> None:
     run("grade", "suite.yaml", "-j", "offline")
     Path("suite.yaml").write_text(SUITE.replace("output: No", "output: Thank you for waiting"))
     again = run("grade", "suite.yaml", "-j", "offline", "--rerun", "failed")
-    assert again.stderr.startswith("replies: 1 case,")
+    assert again.stderr.startswith("asked again of replies: 1 case,")
     assert (again.exit_code, "2 passed" in again.stdout) == (0, True)
     assert len(Report.load(kept()[0] / "report.json")) == 2
     lines = (kept()[0] / "results.jsonl").read_text().splitlines()
@@ -140,7 +140,7 @@ def test_candidates_that_failed_are_asked_again_alone_and_the_file_has_all() -> 
         '"Thank you for waiting"\n"Thank you for waiting now"\n"Thank you for waiting, Ada"\n'
     )
     again = run(*many, "--rerun", "failed", "--report", "page.html")
-    assert again.stderr.startswith("asked again: 1 candidate of replies.jsonl: 3 candidates")
+    assert again.stderr.startswith("asked again of replies.jsonl: 1 candidate, 1 call,")
     assert (again.exit_code, "3 of 3 grades pass" in again.stdout) == (0, True)
     lines = Path("graded.jsonl").read_text().splitlines()
     assert [line["passed"] for line in map(json.loads, lines)] == [True] * 3

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from random import Random
 
@@ -11,6 +15,7 @@ import pytest
 from rubric.commands.local_server import LocalServer
 from rubric.commands.output import REFUSED
 from tests.command_line import commands, run
+from tests.places import ROOT
 from tests.rows import each_row
 from tests.wrong_lines import FILES, lines_of, lost_in, problem_in, right_option, wrong_lines, wrong_options
 
@@ -62,6 +67,7 @@ def test_a_printed_line_has_all_that_was_typed(name: str) -> None:
         ("merge all.jsonl results.jsonl before.jsonl", "rubric merge results.jsonl before.jsonl --out all.jsonl"),
         ("merge results.jsonl before.jsonl result.jsonl", "rubric merge results.jsonl before.jsonl --out result.jsonl"),
         ("check polite.yaml -j offline --n 3", "rubric check polite.yaml -j offline --repeats 3"),
+        ("check . --output-format=github", "rubric validate ."),
     ],
 )
 def test_all_mistakes_are_answered_with_one_line(typed: str, line: str) -> None:
@@ -184,10 +190,9 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("view polite.yaml", "plan polite.yaml --judge offline"),
         ("show suite.yaml", "plan suite.yaml --judge offline"),
         ("format --check polite.yaml", "convert polite.yaml"),
-        ("check . --output-format=github", "validate ."),
         ("agreement results.jsonl people.csv", "agree results.jsonl people.csv --column key=id --column value=verdict"),
         ("grade suite.yaml -j offline --format markdown", "grade suite.yaml -j offline --reporter md"),
-        ("grade suite.yaml -j offline --filter 'a or b'", "grade suite.yaml -j offline --filter a --filter b"),
+        ("grade suite.yaml -j offline --filter 'a or *'", "grade suite.yaml -j offline --filter a --filter '*'"),
         ("plan polite.yaml rows.jsonl --model offline --max-cost 0.5", "plan polite.yaml rows.jsonl --judge offline"),
         ("generate 'Thanks' --num 5 --judge openai/gpt-5 --plan", "generate --judge openai/gpt-5 --plan --outcome Thanks"),
         ("init --preset rag fresh2", "init fresh2 --preset groundedness"),
@@ -298,7 +303,7 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("grade suite.yaml -j offline --shard 1/2", "no such option --shard; a suite is split by its tags, such as rubric grade suite.yaml -j offline --filter smoke; see"),
         ("cache prune --store kept.db --older-than 30d", "the whole file is deleted, and what it holds is paid for again, such as rm replies.db"),
         ("grade suite.yaml -j offline --filter 'smoke and not slow'", "the cases are a; a pattern is a part of an id, or a tag, and no expression"),
-        ("grade-many polite.yaml '*[er].txt' -j offline --out new.jsonl --resume", "did you mean 'other.txt', 'reply.txt'? no such option --resume; a run goes on where its store ends, such as rubric grade-many polite.yaml other.txt reply.txt -j offline --out new.jsonl --store replies.db; see"),
+        ("grade-many polite.yaml '*[yr].txt' -j offline --out new.jsonl --resume", "did you mean 'other.txt', 'reply.txt'? no such option --resume; a run goes on where its store ends, such as rubric grade-many polite.yaml other.txt reply.txt -j offline --out new.jsonl --store replies.db; see"),
         ("grade suite.yaml -j offline --maxfail=2", "such as rubric grade suite.yaml -j offline --fail-fast; see"),
         ("grade-many polite.yaml - -j offline", "-: no pipe is read here; write it to a file, such as rubric grade-many polite.yaml rows.jsonl -j offline; see"),
         ("grade-many polite.yaml rows.jsonl -j offline --retries 2", "Judge('openai/gpt-5', retries=2)"),
@@ -306,11 +311,11 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("rescore results.jsonl --rubric other.yaml", ".rescore(load('lenient.yaml'))"),
         ("agree kept.db labels.csv", "kept.db is a store of replies; to grade by them again asks nothing, such as grade-many"),
         ("agree rows.jsonl labels.csv", "rows.jsonl holds no results; rows are graded first, such as rubric grade-many rubric"),
-        ("grade suite.yaml -j offline --save-baseline", "a baseline is a report, such as --out main.json; see"),
+        ("grade suite.yaml -j offline --save-baseline", "a baseline is a report, such as rubric grade suite.yaml -j offline --out main.json; see"),
         ("validate --strict", "such as rubric validate rubric.yaml; see"),
         ("estimate labels.csv", "such as rubric estimate results.jsonl labels.csv"),
         ("convert results.jsonl", "a table is made of them in Python"),
-        ("export results.jsonl --format csv", ".to_csv('results.csv') for a table"),
+        ("export results.jsonl --format csv", ".to_csv('results.csv')\", and a page by"),
         ("lint reply.txt", "reply.txt is a text, where a rubric is expected, such as rubric lint"),
         ("grade reply.txt -j offline", "where a rubric is expected, such as rubric grade rubric.yaml reply.txt"),
         ("probe polite.yaml reply.txt -j offline", "candidates are a folder, or rows of a file, such as rubric probe polite.yaml"),
@@ -320,14 +325,14 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("prefer reply.txt other.txt polite.yaml -j offline", "such as rubric prefer pairs.jsonl polite.yaml -j offline; see"),
         ("thresholds polite.yaml results.jsonl labels.csv --for f1", "is not one of 'agreement', 'balanced', 'cost', 'TPR'"),
         ("probe polite.yaml rows.jsonl -j offline --n 3", "is told by tests, such as rubric check rubric.yaml --repeats"),
-        ("store clear", "a store is a file, and kept runs are folders below .rubric/runs"),
+        ("store clear", "paid for again, such as rm replies.db; kept runs are folders below .rubric/runs"),
         ("align polite.yaml results.jsonl labels.csv --out a.yaml", "copy it first, such as cp rubric.yaml aligned.yaml"),
         ("schema --suite", "such as rubric schema suite"),
         ("agreement polite.yaml labels.csv -j offline", "its results come first, such as rubric grade-many polite.yaml"),
         ("estimate polite.yaml labels.csv", "and then rubric estimate results.jsonl labels.csv"),
         ("grade-many polite.yaml results.jsonl -j offline", "these rows are results of an earlier run"),
-        ("export results.jsonl --html page.html", ".report('page.html') for a page"),
-        ("cache clear kept.db", "did you mean 'store'? no such command 'clear'; a store is a file, and kept runs"),
+        ("export results.jsonl --html page.html", "and a page by .report('page.html')"),
+        ("cache clear kept.db", "did you mean 'store'? no such command 'clear'; no reply leaves a store by itself"),
         ("probe reply.txt polite.yaml -j offline", "such as rubric probe polite.yaml answers.jsonl -j offline; see"),
         ("prefer pairs.jsonl --zebra x --model offline", "Without --zebra x, write a line such as rubric prefer pairs.jsonl"),
         ("compare --a before.jsonl --b results.jsonl", "such as rubric compare new.jsonl old.jsonl"),
@@ -342,9 +347,9 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("grade help", "help is an option; see rubric grade --help"),
         ("show reply.txt", "reply.txt is a text; view shows results, such as rubric view results.jsonl"),
         ("check polite.yaml", "what is wrong without any is told by another command, such as rubric lint polite.yaml"),
-        ("grade polite.yaml reply.txt -j judges.py:strict", "judges.py:strict: a function is given in Python alone; here"),
+        ("grade polite.yaml reply.txt -j judges.py:strict", "judges.py:strict: a function is given in Python alone, such as python -c"),
         ("lint polite.yaml --format github", "no report has remarks; in CI the exit code tells of errors"),
-        ("grade suite.yaml -j offline --snapshot-update", "a baseline is a report, such as --out main.json"),
+        ("grade suite.yaml -j offline --snapshot-update", "a baseline is a report, such as rubric grade suite.yaml -j offline --out main.json"),
         ("grade -j offline", "Missing argument 'FILE...', such as rubric grade rubric.yaml answer.txt -j offline"),
         ("grade-many rows.jsonl -j offline", "such as rubric grade-many rubric.yaml rows.jsonl -j offline"),
         ("threshold results.jsonl labels.csv", "such as rubric thresholds rubric.yaml results.jsonl labels.csv"),
@@ -385,6 +390,46 @@ def test_no_line_is_printed_where_one_would_lose_something(typed: str, said: str
     assert done.exit_code == 2
     assert said in " ".join(done.stderr.split())
     assert not lines_of(done.stderr)
+
+
+EXAMPLES = {
+    "rubric.yaml": FILES["polite.yaml"],
+    "lenient.yaml": "rubric: polite\nthreshold: 0\ncriteria:\n  - Says thank you\n",
+    "judges.py": "def strict(messages):\n    return 'no'\n",
+    "rows.jsonl": '{"output": "Thank you.", "key": "a", "topic": "refunds"}\n{"output": "No.", "key": "b"}\n',
+    "evals/broken.yaml": "rubric: b\ncriteria: [{text: Is kind, wieght: 2}]\n",
+}
+
+
+@each_row(
+    ("typed", "code", "shown"),
+    [
+        ("rescore results.jsonl", 0, "2 of 2 grades pass"),
+        ("export results.jsonl --format csv", 0, ""),
+        ("grade polite.yaml reply.txt -j judges.py:strict", 1, "UngradedError"),
+        ("plan polite.yaml rows.jsonl -j offline --max-cost 0.00001", 1, "false"),
+        ("plan polite.yaml rows.jsonl -j offline --max-calls 9", 0, "true"),
+        ("grade-many polite.yaml rows.jsonl -j offline --where topic=a", 0, ""),
+        ("grade-many polite.yaml rows.jsonl -j offline --skip 20", 0, ""),
+        ("grade-many polite.yaml rows.jsonl -j offline --shuffle", 0, ""),
+        ("check . --format github", 2, "::error file=evals/broken.yaml,line=2::unknown key"),
+        ("convert polite.yaml --check", 0, ""),
+        ("prefer pairs.jsonl polite.yaml -j offline --where topic=a", 0, ""),
+    ],
+)
+def test_an_example_for_the_shell_runs_as_it_is_printed(typed: str, code: int, shown: str) -> None:
+    """In a folder that has the files which it names, it does what was meant, and its exit code tells."""
+    Path("evals").mkdir(exist_ok=True)
+    _write({**FILES, **EXAMPLES})
+    line = r"""such as (python -c "[^"]*"|(?:jq|rubric|tail|shuf) .*?)(?=; |, and )"""
+    said = re.search(line, run(*shlex.split(typed)).stderr)
+    assert said
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = {**os.environ, "PATH": path, "PYTHONPATH": os.pathsep.join([str(ROOT), "."])}
+    command = ["bash", "-o", "pipefail", "-c", said[1]]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, shown in done.stdout + done.stderr) == (code, True), done
+    _write(FILES)
 
 
 def test_a_secret_is_not_repeated_in_a_line() -> None:

@@ -23,6 +23,7 @@ from rubric import (
     StartsWith,
     Suite,
     ask,
+    dumps,
     lint,
     loads,
 )
@@ -226,6 +227,21 @@ def test_each_rule_finds_what_it_is_for(rule: str, rubric: Rubric) -> None:
 def test_clean_rubrics_have_no_remarks(rubric: Rubric) -> None:
     """Rubrics near to a mistake that are right get no remark."""
     assert [str(remark) for remark in lint(rubric)] == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "cure"),
+    [
+        ("no-effect", "raise its weight, make it a gate with required: true, or weight: 0 to show it only"),
+        ("guard-prescribes", "({text: Mentions a price, polarity: guard}), or expect it: {text: Mentions no price}"),
+        ("weight-left-out", "weight: 0.3"),
+    ],
+)
+def test_the_cure_for_a_file_is_written_as_in_a_file(rule: str, cure: str, tmp_path: Path) -> None:
+    """It has keys where one for code has calls."""
+    file = tmp_path / "rubric.yaml"
+    file.write_text(dumps(WRONG[rule][0]))
+    assert cure in next(one.cure for one in lint(file, hints=True) if one.rule == rule)
 
 
 def test_a_check_that_is_asked_twice_is_told_of_once() -> None:
