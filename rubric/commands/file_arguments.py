@@ -26,7 +26,7 @@ _HELD = {"file": "rubric", "files": "rubric *", "results": "results", "rubric": 
 _TREES, _LARGEST = (".yaml", ".yml", ".json"), 10**7  # the kinds of rubrics, and what is too large for one
 TEXTS, _ROWS = (".txt", ".md"), (".jsonl", ".ndjson", ".csv")
 _WRITTEN = {"init", "generate", "schema"}  # commands whose arguments may name what is not there
-_MODEL = re.compile(
+MODEL = re.compile(
     r"(?!.*\.[a-z]+$)(offline|(gpt|claude|gemini|mistral|llama|o\d)[\w.-]*"  # no suffix of a file
     r"|[\w./-]+\.py:\w+"  # a function, which a judge at a terminal is not
     r"|(openai|anthropic|gemini|azure|bedrock|vertex_ai|mistral|groq|ollama|openrouter|xai|deepseek)[/:][\w.:/-]+)"
@@ -293,7 +293,7 @@ def mend_surplus(command: click.Command, files: Sequence[str]) -> tuple[str, Cha
 
 def move_judge(command: click.Command, files: Sequence[str]) -> Change:
     """Return the change that names the last of *files* as judges, where they are models and no files; or {}."""
-    models = [*takewhile(lambda file: not Path(file).exists() and _MODEL.fullmatch(file), reversed(files[1:]))][::-1]
+    models = [*takewhile(lambda file: not Path(file).exists() and MODEL.fullmatch(file), reversed(files[1:]))][::-1]
     if not models or not any(each.name == "judge" for each in command.params):
         return {}
     return {"ARGUMENTS": files[: -len(models)], "+judge": [word for model in models for word in ("-j", model)]}

@@ -137,9 +137,9 @@ class Inputs:
             refuse_given({"limit"}, "has no effect with --shard; take one of more shards")
         if str(self.out) == "-":
             raise click.UsageError("--out -: results go to a file, and the summary to standard output; name a .jsonl")
+        options.refuse_folder(self.out)
         if self.out is None or not self.out.exists():
             return
-        options.refuse_folder(self.out)
         options.refuse_inputs(self.out, (rubric, *self.candidates, self.store))
         if self.store is None and self.rerun is None:
             message = f"--out {self.out} exists, and without --store its grades would be paid for again"

@@ -22,6 +22,7 @@ from attrs import frozen
 from rubric import RubricError
 from rubric.commands.file_arguments import (
     MISSING,
+    MODEL,
     SUCH_AS,
     TRIAL,
     Change,
@@ -41,7 +42,7 @@ from rubric.commands.file_arguments import (
 )
 from rubric.commands.messages import in_options
 from rubric.embed import clean, source_of
-from rubric.internals.guesses import word_cure
+from rubric.internals.guesses import table, word_cure
 
 TYPED = "rubric.typed"
 """Where a context has the words that were typed for its command."""
@@ -147,6 +148,10 @@ def _read_options(
         others = [words[0] for name, words in (*units, *rest[1:]) if not name and words[0][:1] != "-"]
         cure = _option_cure(context, command, "--delimiter" if given in _DELIMITERS else option, others)
         cure = "; did you mean '--format'?" if is_form else "; did you mean '--repeat'?" if is_number else cure
+        if option == "-m" and given and "--filter" in own and not MODEL.fullmatch(given):  # a mark, and no model
+            cure = "; did you mean '--filter'?"
+        if cure == "; did you mean '--filter'?" and re.search(r"\b(and|not|or)\b", given):
+            cure = _option_cure(context, command, "--exclude", others)
         plain = _UNITS.sub("", given)
         cure = re.sub(r"\{value\|(.*?)\}", plain if plain.replace(".", "", 1).isdigit() else r"\1", cure)
         by_cure.setdefault(_ACTION.sub("; ", cure, count=1), []).append(option)
@@ -208,6 +213,8 @@ class _Unknown:
                 is_one = self.cure.count("such as") == 1 and self.cure.endswith(example[1])
                 return "such as" * is_one, example[1] * is_one
             return ("without" if known is not None else ""), ""
+        if not self.cure and _narrows(self.name):
+            return "", ""
         prints = "--out" not in self.own and self.command.name not in ("init", "view")
         return ">" if prints and word_cure("options", "", self.name, ["--out"]) else "without", ""
 
@@ -254,9 +261,9 @@ class _Unknown:
         if takes or not value:
             words = [*new[:-1], f"{new[-1]}{value}"] if new[-1][-1] == "=" else [*new, *[value] * bool(value)]
             return [(known.name or "", words)]
-        if Path(value).suffix and "--out" in self.own:
+        if Path(value).suffix and "--out" in self.own and new[0] == "--format":  # as in `--json results.json`
             return [(self.own["--out"].name or "", ["--out", value])]
-        return [(known.name or "", new), ("without", [value])]
+        return [(known.name or "", new), ("without", [self.name, value])]
 
     def _as_file(self, place: str, value: str) -> list[Unit]:
         """Return the *value* as the file at a *place*; one that is not there, as what it may be."""
@@ -518,16 +525,23 @@ def _units(own: Mapping[str, click.Option], typed: Sequence[str]) -> list[Unit]:
     return units
 
 
+def _narrows(name: str) -> str:
+    """Return the part of an option's *name* by which it narrows what is asked for; '' if there is none."""
+    return next((part for part in name.strip("-").split("-") if part in table()["narrowing"]["words"].split()), "")
+
+
 def _option_cure(context: click.Context, command: click.Command, name: str, files: Sequence[str]) -> str:
     """Return the end of the message that *command* has no option *name*; others that have it must take *files*."""
     name = re.sub("-(col|field)$", "-column", name.replace("_", "-"))
-    own = _options_of(command, context)
-    for each in (name, name[1:] if re.fullmatch("--\\w", name) else re.sub("^--to-", "--", name)):
-        cure = word_cure("options", command.name or "", each, own)
-        example = re.search(r"such as (--[\w. -]+)$", cure)
-        with_it = [*files, *example[1].split()] if example else []
-        if cure and not (with_it and _takes(command, files, context) and not _takes(command, with_it, context)):
-            return cure
+    own, kebab = _options_of(command, context), re.sub("(?<=[a-z])[A-Z]", lambda found: f"-{found[0].lower()}", name)
+    other = name[1:] if re.fullmatch("--\\w", name) else re.sub("^--to-", "--", name)
+    for each in (name, other, kebab, *([f"--{part}"] if (part := _narrows(kebab)) else ())):
+        while cure := word_cure("options", command.name or "", each, own):
+            example = re.search(r"such as (--[\w. -]+)$|'(--[\w-]+ [\w.-]+)'\?$", cure)
+            words = (example[1] or example[2]).split() if example else []
+            if not words or _takes(command, [*files, *words], context) or not _takes(command, files, context):
+                return cure
+            own = {option: known for option, known in own.items() if option != words[0]}
     root = context.find_root().command
     every = root.list_commands(context) if isinstance(root, click.Group) else []
     ones = [(each, root.get_command(context, each)) for each in every if isinstance(root, click.Group)]
@@ -537,6 +551,8 @@ def _option_cure(context: click.Context, command: click.Command, name: str, file
 
 def _takes(command: click.Command, files: Sequence[str], context: click.Context) -> bool:
     """True if *command* takes *files*, whatever options it needs; also where there are none."""
+    if find_command(command, files, ())[0]:
+        return False
     try:
         with click.Command.make_context(command, command.name, [*files], context.find_root()) as made:
             made.meta[TRIAL] = True

@@ -274,7 +274,7 @@ class _File:
     lines: int = 0
     mark: EndMark | None = None
 
-    def __iter__(self) -> Iterator[tuple[int, str, int, str]]:
+    def __iter__(self) -> Iterator[tuple[int, str, int, str, Mapping[str, Any]]]:
         last = -1
         with self.path.open(encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
             for number, line in enumerate(lines, 1):
@@ -282,12 +282,13 @@ class _File:
                     raise _wrong(self.path, number, "results follow an end mark; give each shard's file by itself")
                 self.mark = _mark_of(line)
                 if self.mark is None:
-                    index = _index(self.path, number, line)
+                    row = _row(self.path, number, line)
+                    index = row["index"]
                     if index <= last:
                         why = f"candidate {index} comes after {last}; sort the lines by `index`"
                         raise _wrong(self.path, number, why)
                     last, self.lines = index, number
-                    yield index, str(self.path), number, line
+                    yield index, str(self.path), number, line, row
 
 
 _NO_MARK = (
@@ -347,7 +348,7 @@ _FEW = 8
 
 
 def _in_order(files: Iterable[_File]) -> Iterator[str]:
-    for due, (index, name, number, line) in enumerate(merge(*files)):
+    for due, (index, name, number, line, _) in enumerate(merge(*files)):
         if index < due:
             why = f"the result of candidate {index} is in another place too; shards of one run have each once"
             raise _wrong(name, number, f"{why}; {_TWO_RUNS}")
@@ -367,8 +368,7 @@ def _by_key(files: Iterable[_File]) -> Iterator[str]:
     """Yield the results of several runs, numbered anew; all are of one rubric and judge, and no two have one key."""
     seen, made = dict[str, str](), set[object]()
     for file in files:
-        for due, (index, name, number, line) in enumerate(file):
-            row = json.loads(line)
+        for due, (index, name, number, _, row) in enumerate(file):
             key = row.get("key")
             made.add((row.get("digest"), row.get("judge_digest")))
             if index > due:
@@ -383,14 +383,14 @@ def _by_key(files: Iterable[_File]) -> Iterator[str]:
             yield json.dumps({**row, "index": len(seen) - 1}, ensure_ascii=False) + "\n"
 
 
-def _index(part: Path, number: int, line: str) -> int:
+def _row(part: Path, number: int, line: str) -> Mapping[str, Any]:
     try:
-        found = json.loads(line)["index"]
+        found = (row := json.loads(line))["index"]
     except (ValueError, RecursionError, LookupError, TypeError):
-        found = None
+        found, row = None, {}
     if isinstance(found, bool) or not isinstance(found, int) or found < 0 or not line.endswith("\n"):
         raise _wrong(part, number, "this is not a whole line of results; let the run that writes it come to its end")
-    return found
+    return row
 
 
 def _wrong(part: str | Path, number: int, why: str) -> LoadError:

@@ -95,7 +95,7 @@ def is_missing(value: object) -> bool:
 def suggest(found: str, allowed: Iterable[str]) -> str:
     """Return `"; did you mean 'x'?"` where a name in *allowed* is near *found*, else what is allowed."""
     names = [*allowed]
-    near = nearest(found, names)
+    near = nearest(found, names, 0.65)
     return f"; did you mean {near[0]!r}?" if near else f"; allowed: {', '.join(names)}" if names else ""
 
 
