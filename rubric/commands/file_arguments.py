@@ -330,7 +330,18 @@ def check_files(context: click.Context) -> None:
     for place, file in zip([*places, *places[-1:] * len(files)], files, strict=False):
         if context.meta.get(TRIAL) and not Path(file).exists() and " " not in file:
             continue  # what is not there is told when it is read
-        _check_file(command, place, file, files)
+        if file == "-" or Path(file).is_fifo() or Path(file).is_char_device():
+            _check_pipe(command, place, file, files)
+        else:
+            _check_file(command, place, file, files)
+
+
+def _check_pipe(command: click.Command, place: str, file: str, files: Sequence[str]) -> None:
+    """Refuse standard input, or another pipe, where it is not the text of a candidate."""
+    if command.name not in ("grade", "plan") or place == "rubric":
+        name = "rubric.yaml" if place == "rubric" else "rows.jsonl"
+        change = {"ARGUMENTS": [name if each == file else each for each in files], **SUCH_AS}
+        raise WrongLineError(f"{file}: no pipe is read here; write it to a file", change)
 
 
 def _check_missing(command: click.Command, place: str, file: str) -> None:
@@ -359,11 +370,6 @@ def _check_missing(command: click.Command, place: str, file: str) -> None:
 
 def _check_file(command: click.Command, place: str, file: str, files: Sequence[str]) -> None:
     """Refuse a *file*, one of *files*, that is not what *command* takes at its *place*."""
-    if file == "-" or Path(file).is_fifo() or Path(file).is_char_device():
-        if command.name in ("grade", "plan") and place != "rubric":
-            return  # the text of a candidate
-        named = [("rubric.yaml" if place == "rubric" else "rows.jsonl") if each == file else each for each in files]
-        raise WrongLineError(f"{file}: no pipe is read here; write it to a file", {"ARGUMENTS": named, **SUCH_AS})
     if not Path(file).exists():
         _check_missing(command, place, file)
     elif command.name == "convert" and Path(file).suffix.lower() in _ROWS and kind_of(file) == "results":

@@ -186,7 +186,15 @@ def schema(what: Literal["rubric", "suite"]) -> None:
 SAME, DIFFERENT = 0, 1
 
 
-@click.command(cls=output.Command)
+def _check_kind(context: click.Context) -> None:
+    """Refuse results, which another command compares."""
+    before, after = context.params["before"], context.params["after"]
+    if Path(before).is_file() and holds_results(Path(before)):
+        change = {"COMMAND": ["compare"], "ARGUMENTS": [after, before]}
+        raise WrongLineError(f"{before} holds results; another command compares runs", change)
+
+
+@click.command(cls=output.Command, check=_check_kind)
 @click.argument("before", type=click.Path())
 @click.argument("after", type=click.Path())
 @click.option(
@@ -207,9 +215,6 @@ def diff(
     Exit codes: 0 they ask and score alike, or of candidates: no shift is shown; 1 they differ, or one is shown; 2 bad
     input, or no candidate could be graded by both.
     """
-    if Path(before).is_file() and holds_results(Path(before)):
-        change = {"COMMAND": ["compare"], "ARGUMENTS": [after, before]}
-        raise WrongLineError(f"{before} holds results; another command compares runs", change)
     if candidates is not None:
         shifts = from_extra("rubric.quality", "shifts")
         names = columns_of(columns)

@@ -221,7 +221,11 @@ TO_RUN = options(
     ALLOW_SCRIPTS,
     click.option("--repeat", type=A_COUNT, default=1, metavar="N", help="Grade N times; show how often verdicts flip."),
     click.option("--runs", type=A_COUNT, metavar="N", help="Let the target answer N times; show pass@k and pass^k."),
-    click.option("--fail-fast", is_flag=True, help="Start no case after the first that fails or is not graded; those in flight end."),
+    click.option(
+        "--fail-fast",
+        is_flag=True,
+        help="Start no case after the first that fails or is not graded; those in flight end.",
+    ),
 )
 """The options that `Suite.run` gets as they are: each has the name of its parameter."""
 

@@ -210,20 +210,18 @@ class Command(_OneVoice):
 
 def _unread(ctx: click.Context) -> dict[str, tuple[str, object]]:
     """Return settings that look like options of the command and are not read: variables, or a table of a project."""
-    table: Mapping[str, object] = {}
+    table, found = dict[str, Any](), dict[str, tuple[str, object]]()
     with suppress(OSError, ValueError, KeyError):
-        table = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["tool"]["rubric"]
-    found: dict[str, tuple[str, object]] = {}
-    for each in ctx.command.params:
-        option = each.opts[0]
-        name = option.removeprefix("--").replace("-", "_")
-        variable = f"RUBRIC_{name.upper()}"
-        if option[:2] != "--" or ctx.get_parameter_source(each.name or "") is ParameterSource.COMMANDLINE:
+        table = {**tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["tool"]["rubric"]}
+    options = {each.opts[0][2:]: each for each in ctx.command.params if each.opts[0][:2] == "--"}
+    for name, each in options.items():
+        variable, key = f"RUBRIC_{name.upper().replace('-', '_')}", name if name in table else name.replace("-", "_")
+        if ctx.get_parameter_source(each.name or "") is ParameterSource.COMMANDLINE:
             continue
         if variable in os.environ and variable != "RUBRIC_RUNS":  # which says where runs are kept
-            found[variable] = option, os.environ[variable]
-        if isinstance(table, Mapping) and {name, name.replace("_", "-")} & table.keys():
-            found["[tool.rubric] in pyproject.toml"] = option, table.get(name, table.get(name.replace("_", "-")))
+            found[variable] = f"--{name}", os.environ[variable]
+        if key in table:
+            found["[tool.rubric] in pyproject.toml"] = f"--{name}", table[key]
     return found
 
 

@@ -366,7 +366,7 @@ def _printed(said: str, command: click.Command, files: list[str], units: list[Un
 
 
 def _with_example(said: str, left: str, line: str) -> str:
-    """Return what is *said* with an example of a *line*, which has those of its options, and says what is *left* out."""
+    """Return what is *said* with an example of a *line*, with its options, which says what is *left* out."""
     said = re.sub(r", such as (--[\w-]+( [\w.-]+)?)(?=;|$)", lambda found: found[0] * (found[1] not in line), said)
     if left:
         return _joined(said, f"{left}write a line such as {line}")
@@ -413,20 +413,16 @@ def _mended(
             written = f"echo {shlex.quote(value)} > {param.opts[0][2:]}.txt"
             return f"{said}; one text is piped, and more are files, such as {written}", {}
         return said, {param.name or "": (param.opts[0], "-"), "TEXT": (value,)}
-    given = dict(units)
-    is_printed = [*map(kind_of, files)] != ["rubric", "*"] and "outs" not in given
-    said, change = _mended_value(said, param, value, command, files, is_printed=is_printed)  # an option that is typed already keeps its value
+    given = dict(units)  # an option that is typed already keeps its value
+    said, change = _mended_value(said, param, value, command, units)
     return said, {name: words for name, words in change.items() if name == param.name or name not in given or not words}
 
 
 def _mended_value(
-    said: str, param: click.Parameter, value: str, command: click.Command, files: list[str], *, is_printed: bool
+    said: str, param: click.Parameter, value: str, command: click.Command, units: list[Unit]
 ) -> tuple[str, Change]:
-    """
-    Return what is *said* of the *value* of an option of *command* with *files*, and the change that mends it.
-
-    A report *is_printed* where it is of a suite, and no file is named for it.
-    """
+    """Return what is *said* of the *value* of an option of *command* with *units*, and the change that mends it."""
+    files = _files_in(units) or []
     name, first = param.name or "", param.opts[0]
     if isinstance(param.type, click.IntRange | click.FloatRange) and (bare := _UNITS.sub("", value.lower())) != value:
         return said, {name: (first, bare)}
@@ -437,7 +433,8 @@ def _mended_value(
         return said, {name: [word for each in value.split(",") for word in (first, each)]}
     if choices and Path(value).exists():
         return said, {name: (), "ARGUMENTS": (*files, value)}
-    known = {*choices, *own} - {"--reporter" * (not is_printed)}
+    is_file = "outs" in dict(units) or {*map(kind_of, files)} == {"rubric", "*"}  # that of a suite may be printed
+    known = {*choices, *own} - {"--reporter" * is_file}
     cure = word_cure("choices", command.name or "", value, known) if choices else ""
     new = shlex.split(meant_in(cure))
     if not new or new[0] in choices:
@@ -452,8 +449,8 @@ def _columns(command: click.Command, files: Sequence[str], units: list[Unit]) ->
         bare = [unit for unit in units if unit[0] == "columns" and "=" not in unit[1][-1]]
         units = [(unit[0], ["--column", f"value={unit[1][-1]}"]) if unit in bare else unit for unit in units]
         given = _columns_in(units)
-        read = partial(_read_labels, files[-1]) if kind_of(files[-1] if files else "") == "*" else columns_of
-        found = _named_by(command, given, read)
+        is_read = files[1:] and kind_of(files[-1]) == "*"
+        found = _named_by(command, given, partial(_read_labels, files[-1])) if is_read else given
         return units if found == given or {*given} - {*found} else _with_columns(units, found)
     if command.name in {"grade-many", "label", "plan", "probe"} and "rubric" in map(kind_of, files[:2]) and files[1:]:
         return _columns_of(command, Path(files[command.name != "label"]), units)
@@ -482,7 +479,7 @@ def _read_labels(file: str, columns: Mapping[str, Any]) -> None:
     import_module("rubric.trust").Labels.read(file, columns=columns)  # its libraries are an extra
 
 
-def _named_by(command: click.Command, named: list[str], read: Callable[[Mapping[str, Any]], object]) -> list[str]:
+def _named_by(command: click.Command, named: list[str], read: Callable[[dict[str, Any]], object]) -> list[str]:
     """Return the columns *named*, or those that the options of *command* must name so that a file can be *read*."""
     with suppress(click.UsageError, OSError, ValueError, ImportError, TypeError):
         try:

@@ -385,7 +385,8 @@ def _by_key(files: Iterable[_File]) -> Iterator[str]:
 
 def _row(part: Path, number: int, line: str) -> Mapping[str, Any]:
     try:
-        found = (row := json.loads(line))["index"]
+        row: Mapping[str, Any] = json.loads(line)
+        found = row["index"]
     except (ValueError, RecursionError, LookupError, TypeError):
         found, row = None, {}
     if isinstance(found, bool) or not isinstance(found, int) or found < 0 or not line.endswith("\n"):

@@ -10,7 +10,6 @@ metadata of the criterion:
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from os import PathLike
@@ -192,27 +191,9 @@ def _look(subject: Subject, places: Places, *, hints: bool) -> Iterator[Remark]:
             criterion, spot = (None, None) if index is None else (rubric.judged[index], spots[index])
             at = places.spot_of(finding, spot)
             waived = places.waiver(rule.name, rubric, criterion, (spot or places.start, at))
-            cure = finding.cure if places.file is None else _in_yaml(finding.cure)
-            id_, said = "" if criterion is None else criterion.id, (finding.message, cure)
+            id_, said = "" if criterion is None else criterion.id, (finding.message, finding.cure)
             yield Remark(rule.name, rule.level, places.show(finding, at), id_, *said, waived)
     for index, criterion in enumerate(rubric.judged):
         if isinstance(criterion.answer, Rubric):
             below = places.below(index, spots[index])
             yield from _look(subject.below(criterion, criterion.answer), below, hints=hints)
-
-
-_IN_YAML = {
-    r"requires\(text\)": "required: true",
-    r"expects\(text\)": "leave its polarity out",
-    r"expects\('(.*?)'\)": r"{text: \1}",
-    r"forbids\('(.*?)'\)": r"{text: \1, polarity: guard}",
-    r"checks\(Contains\(('[^'\\]*')\)\)": r"{check: {contains: \1}}",
-    r"\bweight=([\d.]+)": r"weight: \1",
-}
-
-
-def _in_yaml(cure: str) -> str:
-    """Return *cure* with the keys of a file in the place of calls."""
-    for call, keys in _IN_YAML.items():
-        cure = re.sub(call, keys, cure)
-    return cure

@@ -146,7 +146,7 @@ def _no_effect(subject: Subject) -> Iterator[Finding]:
         if criterion.weight and not reach.decides(index):
             share = criterion.weight / whole
             message = f"it can never change the verdict: {share:.0%} of the weight, whatever the other answers are"
-            cure = "raise its weight, make it a gate with requires(text), or weight=0 to show it only"
+            cure = "raise its weight, make it required, or give it a weight of 0 to show it only"
             yield Finding(index, message, cure)
 
 
@@ -305,7 +305,7 @@ def _guard_prescribes(subject: Subject, criterion: Criterion) -> Words:
         kinds = {"guard": "fails the grade", "penalty": "takes points off"}
         kind = kinds.get(criterion.polarity, "counts against it")
         message = f"it {kind} where its text holds, and the text says what should not be: a good candidate meets it"
-        cure = "state the fault itself (forbids('Mentions a price')), or expect it: expects('Mentions no price')"
+        cure = "state the fault itself, as in 'Mentions a price', or expect its absence: 'Mentions no price'"
         yield message, cure
 
 
@@ -384,7 +384,9 @@ def _weight_left_out(subject: Subject) -> Iterator[Finding]:
     if is_one_left and sum(shares) < 1 + TOLERANCE and not halves:
         left = 1 - sum(shares)
         message = f"the others have shares that sum to {sum(shares):g}, and this one weighs 1, as without a weight"
-        yield Finding(ones[0], message, f"weight={left:.3g}" if left > TOLERANCE else "give it a share too")
+        yield Finding(
+            ones[0], message, f"give it a weight of {left:.3g}" if left > TOLERANCE else "give it a share too"
+        )
 
 
 @_of_each("reference-fails", "warning")
@@ -437,7 +439,10 @@ def _says_nothing(subject: Subject, criterion: Criterion) -> Words:
 def _orders_the_judge(_: Subject, criterion: Criterion) -> Words:
     if isinstance(criterion.answer, YesNo) and lint_texts.ORDER.match(criterion.text):
         message = "it tells the judge what to do, and a yes counts for the candidate, also where it means a fault"
-        yield message, "say what a good answer does: expects('Has every detail'), or a bad one: forbids('Has an error')"
+        yield (
+            message,
+            "say what a good answer does, as in 'Has every detail', or forbid what a bad one does: 'Has an error'",
+        )
 
 
 @_of_each("code-decides", "hint")
@@ -464,4 +469,4 @@ def _guard_states_absence(subject: Subject, criterion: Criterion) -> Words:
     unwanted = criterion.is_unwanted != subject.turned
     if unwanted and not isinstance(criterion.answer, Check) and lint_texts.ABSENT.search(criterion.text.strip()):
         message = "it counts against the candidate where its text holds, and the text says that something is absent"
-        yield message, "make sure that the absence is the fault; else expects(text)"
+        yield message, "make sure that the absence is the fault; else expect the text"

@@ -129,7 +129,8 @@ class SuitePlan(Presented, Listed[CasePlan]):
     def tables(self) -> list[Table]:
         """Each case in a row."""
         counts = Counter(case.deferred for case in self.cases)
-        rows = [_line(case, why=case.deferred * (counts[case.deferred] == 1)) for case in self.cases]
+        alone = [case.deferred * (counts[case.deferred] == 1) for case in self.cases]
+        rows: list[tuple[object, ...]] = [*map(_line, self.cases, alone)]
         return [("", ("case", "candidate", "judge", "calls", "cost at most", "remark"), rows)]
 
     def to_dict(self) -> dict[str, Any]:

@@ -67,6 +67,10 @@ def test_a_printed_line_has_all_that_was_typed(name: str) -> None:
         ("merge all.jsonl results.jsonl before.jsonl", "rubric merge results.jsonl before.jsonl --out all.jsonl"),
         ("merge results.jsonl before.jsonl result.jsonl", "rubric merge results.jsonl before.jsonl --out result.jsonl"),
         ("check polite.yaml -j offline --n 3", "rubric check polite.yaml -j offline --repeats 3"),
+        (
+            "grade suite.yaml --baseline a.json --tolerance 0.1",
+            "rubric grade suite.yaml --baseline a.json --largest-drop 0.1",
+        ),
         ("check . --output-format=github", "rubric validate ."),
     ],
 )
@@ -202,7 +206,6 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("grade suite.yaml -j offline --ci --bail 2", "grade suite.yaml -j offline --fail-fast"),
         ("grade suite.yaml -j offline --list-tests", "plan suite.yaml -j offline"),
         ("grade suite.yaml -j offline --report-log log.jsonl", "grade suite.yaml -j offline --out log.jsonl"),
-        ("grade suite.yaml -j offline --baseline main.json --tolerance 0.05", "grade suite.yaml -j offline --baseline main.json --largest-drop 0.05"),
         ("metrics diff before.jsonl results.jsonl", "compare results.jsonl before.jsonl"),
         ("metrics show polite.yaml", "plan polite.yaml --judge offline"),
         ("plan polite.yaml rows.jsonl --model offline --max-cost 0.5", "plan polite.yaml rows.jsonl --judge offline"),

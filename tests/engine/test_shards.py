@@ -196,9 +196,17 @@ def test_results_that_are_not_whole_are_not_merged(tmp_path: Path, texts: tuple[
     ("second", "other", "why"),
     [
         ([{"output": "c", "key": "c"}], "Is warm", ""),
-        ([{"output": "c", "key": "a"}], "Is warm", "part-2.jsonl:1:1: the key 'a' is in .*part-1.jsonl too; two runs are"),
+        (
+            [{"output": "c", "key": "a"}],
+            "Is warm",
+            "part-2.jsonl:1:1: the key 'a' is in .*part-1.jsonl too; two runs are",
+        ),
         ([{"output": "c"}], "Is warm", "part-2.jsonl:1:1: this result has no key .*; grade each part with its column"),
-        ([{"output": "c", "key": "c"}], "Is cold", "part-2.jsonl:1:1: this is of another rubric or judge; two runs are"),
+        (
+            [{"output": "c", "key": "c"}],
+            "Is cold",
+            "part-2.jsonl:1:1: this is of another rubric or judge; two runs are",
+        ),
     ],
 )
 def test_runs_of_parts_are_merged_by_their_keys(tmp_path: Path, second: list[Any], other: str, why: str) -> None:

@@ -232,13 +232,13 @@ def test_clean_rubrics_have_no_remarks(rubric: Rubric) -> None:
 @pytest.mark.parametrize(
     ("rule", "cure"),
     [
-        ("no-effect", "raise its weight, make it a gate with required: true, or weight: 0 to show it only"),
-        ("guard-prescribes", "({text: Mentions a price, polarity: guard}), or expect it: {text: Mentions no price}"),
-        ("weight-left-out", "weight: 0.3"),
+        ("no-effect", "raise its weight, make it required, or give it a weight of 0 to show it only"),
+        ("guard-prescribes", "as in 'Mentions a price', or expect its absence: 'Mentions no price'"),
+        ("weight-left-out", "give it a weight of 0.3"),
     ],
 )
-def test_the_cure_for_a_file_is_written_as_in_a_file(rule: str, cure: str, tmp_path: Path) -> None:
-    """It has keys where one for code has calls."""
+def test_the_cure_for_a_file_has_no_call(rule: str, cure: str, tmp_path: Path) -> None:
+    """It is said in words that hold for a file and for code."""
     file = tmp_path / "rubric.yaml"
     file.write_text(dumps(WRONG[rule][0]))
     assert cure in next(one.cure for one in lint(file, hints=True) if one.rule == rule)
@@ -266,7 +266,7 @@ def test_a_step_of_another_system_is_no_statement(text: str, is_step: bool) -> N
     """A yes to it may mean that a fault was found."""
     found = lint(R.expects(text), hints=True)
     assert [remark.rule for remark in found] == ["orders-the-judge"] * is_step
-    assert all("good answer does: expects(" in each.cure and "a bad one: forbids(" in each.cure for each in found)
+    assert all("good answer does, as in" in each.cure and "a bad one does: " in each.cure for each in found)
     assert lint(R.scores(text), hints=True).ok
 
 
