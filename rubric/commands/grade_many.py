@@ -29,7 +29,6 @@ from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print
 from rubric.commands.running import FIRST, NO_GRADE, describe_plan, print_groups
 from rubric.embed import CONCURRENCY, JudgeLike, RowBuilder, counted, shorten, source_of
 from rubric.engine import SPENT, Shard, merge_results
-from rubric.engine.sources import Source
 from rubric.results import Counts, Summary
 from rubric.suites import Report
 from rubric.suites.reporters import markdown
@@ -137,9 +136,12 @@ class Inputs:
             refuse_given({"limit"}, "has no effect with --shard; take one of more shards")
         if str(self.out) == "-":
             raise click.UsageError("--out -: results go to a file, and the summary to standard output; name a .jsonl")
-        options.refuse_folder(self.out)
+        if self.out is not None and not self.out.parent.is_dir():
+            where = f"there is no folder {self.out.parent}; name a file in one that is there"
+            raise click.UsageError(f"--out {self.out}: {where}")
         if self.out is None or not self.out.exists():
             return
+        options.refuse_folder(self.out)
         options.refuse_inputs(self.out, (rubric, *self.candidates, self.store))
         if self.store is None and self.rerun is None:
             message = f"--out {self.out} exists, and without --store its grades would be paid for again"
@@ -265,7 +267,7 @@ class Inputs:
             raise Refusal(f"--rerun {self.rerun}: no candidate of the last run is {self.rerun}")
         return [place for place in places if place.index not in done], [done[n] for n in sorted(done)]
 
-    def _head(self, rubric: Rubric, judge: JudgeLike | None, source: Source) -> str:
+    def _head(self, rubric: Rubric, judge: JudgeLike | None, source: Any) -> str:
         """Return a line that says before the first call what the run will take, projected from the first candidates."""
         first, wrong, ids = list[Candidate](), list[DefinitionError](), list[str]()
         with suppress(Exception):  # a row that cannot be read is reported when its turn comes
@@ -434,7 +436,8 @@ def merge(parts: Sequence[Path], out: Path) -> None:
     Put the results of all shards into one file.
 
     They are in the order of the candidates. No file is written if a result is missing or doubled, or if a shard is of
-    another data set, rubric, judge or number of shards.
+    another data set, rubric, judge or number of shards. Results of several runs, each with a key of its own, follow one
+    another.
     """
     options.refuse_inputs(out, parts)
     print_line(f"{out}: {merge_results(parts, out):,} results")

@@ -374,13 +374,9 @@ def read_environment(names: Sequence[str]) -> dict[str, str]:
 
 
 def refuse_folder(out: Path | None) -> None:
-    """Refuse `--out` if it names a folder, an address, or a file in a folder that is not there."""
-    if out is not None and re.match(r"\w{2,}:/", str(out)):
-        raise click.UsageError(f"--out {out}: no address is written; name a file, and copy that")
+    """Refuse `--out` if it names a folder."""
     if out is not None and out.is_dir():
         raise click.UsageError(f"--out {out} is a folder; name a file in it")
-    if out is not None and not out.parent.is_dir():
-        raise click.UsageError(f"--out {out}: there is no folder {out.parent}; make it, such as mkdir -p {out.parent}")
 
 
 def refuse_inputs(file: Path, read: Iterable[Path | None], option: str = "--out") -> None:

@@ -42,7 +42,7 @@ from rubric.commands.file_arguments import (
 )
 from rubric.commands.messages import in_options
 from rubric.embed import clean, source_of
-from rubric.internals.guesses import table, word_cure
+from rubric.internals.guesses import word_cure
 
 TYPED = "rubric.typed"
 """Where a context has the words that were typed for its command."""
@@ -524,7 +524,7 @@ def _units(own: Mapping[str, click.Option], typed: Sequence[str]) -> list[Unit]:
 
 def _narrows(name: str) -> str:
     """Return the part of an option's *name* by which it narrows what is asked for; '' if there is none."""
-    return next((part for part in name.strip("-").split("-") if part in table()["narrowing"]["words"].split()), "")
+    return next((part for part in name.strip("-").split("-") if word_cure("narrowing", "", part, ["narrows"])), "")
 
 
 def _option_cure(context: click.Context, command: click.Command, name: str, files: Sequence[str]) -> str:
