@@ -254,6 +254,7 @@ def one_candidate(value: object, /, field: str = "candidate", **beside: str) -> 
         except DefinitionError as error:
             raise DefinitionError(field, error.message) from None
     sources.refuse_swapped(field, value)
+    value = sources.plain(value)
     if isinstance(value, Mapping):
         if sources.has_columns(value):
             columns.OWN_NAMES.check(value, one=True)

@@ -182,15 +182,25 @@ def source_of(candidates: Candidates, columns: Mapping[str, str | Sequence[str] 
         raise refuse("candidates", candidates, "an iterable, an async iterable, a frame, or the path of a file")
     if not isinstance(candidates, list | tuple):
         return Source(_Rows(partial(_check_first_of, candidates, named)), count, columns=named, given=candidates)
+    if candidates and not is_message(candidates[0]):
+        candidates = [*map(plain, candidates)] if hasattr(type(candidates[0]), "model_dump") else candidates
     _check_held(candidates, named)
     return Source(candidates, count, is_held=True, columns=named)
+
+
+def plain(item: Any) -> Any:
+    """Return the fields of an object of Pydantic's, as SDKs return them; a message is a chat; all else as it is."""
+    if not hasattr(type(item), "model_dump"):
+        return item
+    return {"messages": [item]} if is_message(item) else item.model_dump(mode="json", exclude_none=True)
 
 
 def cure_of(value: object, place: str = "candidates") -> str:
     """Return the end of the message on *value*, which cannot stand at this *place*; "" if no cure is known."""
     from rubric.internals.guesses import instead  # noqa: PLC0415 - needed for errors alone
 
-    return instead(place, value, "message" if is_message(value) else "chat" if is_chat(value) else "")
+    kind = f"message of {type(value).__name__}" if is_message(value) else "chat" if is_chat(value) else ""
+    return instead(place, value, kind)
 
 
 def as_candidate(item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
@@ -210,13 +220,15 @@ def as_candidate(item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
         raise DefinitionError("", item.why)
     if isinstance(item, list) and is_chat(item) and (made := _of_runs("the chat", candidates_in(item))):
         return made
+    if (held := plain(item)) is not item:
+        return as_candidate(held, columns)
     said = f"expected a text, a Candidate, a mapping or a Path, got {name_of_type(item)}"
     raise _with_file_line(DefinitionError("", said + cure_of(item)), "", item, columns.file)
 
 
 def is_message(value: object) -> bool:
     """True if *value* is a message alone, which is part of a chat, and no row with an output."""
-    return isinstance(value, Mapping) and "output" not in value and is_chat([value])
+    return not (isinstance(value, Mapping) and "output" in value) and is_chat([value])
 
 
 def _runs_in(row: Mapping[Any, Any]) -> Iterator[Any] | None:
@@ -287,7 +299,7 @@ def name_of_type(item: object) -> str:
 def _of_row(row: Mapping[Any, Any], columns: Columns) -> Candidate:
     given = columns.row(row)
     for name in ("run", "output", "messages"):
-        held = given.get(name)
+        held = plain(given.get(name))
         if isinstance(held, Mapping | list) and not is_chat(held) and (made := _of_runs(name, candidates_in(held))):
             del given[name]
             beside = {each: given.get(each) or getattr(made, each) for each in ("reference", "key")}
@@ -332,6 +344,7 @@ def _with_file_line(error: DefinitionError, column: str, held: object, file: str
 
 def _check_first(item: object, columns: Columns) -> None:
     """Refuse all items for the keys of the first; a later item that differs is refused by itself."""
+    item = item if is_message(item) else plain(item)
     if (isinstance(item, list | tuple) and not is_chat(item)) or is_message(item):
         said = f"its items are not candidates, but {name_of_type(item)}s"
         raise DefinitionError("candidates", said + cure_of(item))

@@ -18,7 +18,6 @@ from rubric.embed import Grader, JudgeLike, Mapped, is_chat, source_of
 from rubric.integrations.mapping import importing
 
 with importing("langchain", "langchain-core"):
-    from langchain_core.messages import BaseMessage
     from langchain_core.prompt_values import PromptValue
     from langchain_core.runnables import Runnable, RunnableLambda
 
@@ -33,8 +32,6 @@ def default_candidate(value: Any, columns: Mapping[str, str | Sequence[str] | No
     """
     if isinstance(value, PromptValue):
         value = value.to_messages()
-    if isinstance(value, BaseMessage):
-        value = [value]
     if is_chat(value):
         value = {"messages": value}
     return source_of([], columns).candidate(value)

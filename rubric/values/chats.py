@@ -452,7 +452,8 @@ def _bare(message: Any) -> Any:
 
 def _role(message: Any) -> str:
     found = at(message, "role") or at(message, "type")
-    says_nothing = isinstance(message, Mapping) and _SAID.isdisjoint(message.keys())
+    held = message.keys() if isinstance(message, Mapping) else {name for name in _SAID if hasattr(message, name)}
+    says_nothing = _SAID.isdisjoint(held)
     return "" if says_nothing or not isinstance(found, str) else _ROLES.get(found, found)
 
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Candidate, DefinitionError, Judge, Rubric, Ungraded
+from rubric import Candidate, Case, Contains, DefinitionError, Judge, Rubric, Suite, Ungraded, grade
 from rubric.engine.bulk import grade_many
 from rubric.engine.sources import as_candidate, source_of
 from rubric.engine.worker_pool import reader_of
@@ -288,3 +288,59 @@ def test_a_list_of_mappings_that_are_no_messages_is_not_taken_for_a_chat() -> No
     ):
         with pytest.raises(DefinitionError, match=told):
             Candidate(output)  # type: ignore[arg-type]
+
+
+class Dumped:
+    """An object of Pydantic's, as SDKs return them."""
+
+    def __init__(self, **fields: Any) -> None:
+        vars(self).update(fields)
+
+    def model_dump(self, *, mode: str, exclude_none: bool) -> dict[str, Any]:
+        """Return the fields as plain data."""
+        assert (mode, exclude_none) == ("json", True)
+        return dict(vars(self))
+
+
+SAID = {"role": "assistant", "content": "On Friday."}
+RESPONSES = {
+    "openai.ChatCompletion": Dumped(object="chat.completion", choices=[{"index": 0, "message": SAID}]),
+    "openai.ChatCompletionMessage": Dumped(**SAID),
+    "openai.Response": Dumped(
+        object="response",
+        output=[{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "On Friday."}]}],
+    ),
+    "anthropic.Message": Dumped(
+        type="message", role="assistant", content=[{"type": "text", "text": "On Friday."}], stop_reason="end_turn"
+    ),
+    "langchain.AIMessage": Dumped(type="ai", content="On Friday.", tool_calls=[], response_metadata={}),
+    "a row": Dumped(output="On Friday."),
+}
+
+
+@pytest.mark.parametrize("response", RESPONSES.values(), ids=RESPONSES)
+def test_the_response_of_an_sdk_is_a_candidate(response: Any) -> None:
+    """Its text is graded: alone, in a cell, by a target of a suite, and among many unless these may be a chat."""
+    rubric = Rubric().checks(Contains("Friday"))
+    assert grade(response, rubric, "offline").candidate.output == "On Friday."
+    if not hasattr(response, "output") or isinstance(response.output, list):
+        assert grade({"output": response, "input": "When?"}, rubric, "offline").candidate.output == "On Friday."
+    report = Suite("s", [Case("a", rubric, input="When?")]).run("offline", target=lambda _: response)
+    answered: Any = report.grades[0].candidate
+    assert (answered.output, answered.input, answered.key) == ("On Friday.", "When?", "a")
+    for many in ([response, response], (response for _ in range(2))):
+        if hasattr(response, "content"):
+            with pytest.raises(DefinitionError, match=r"write grade_many\(\[each.content for each in candidates\]"):
+                grade_many(many, rubric, "offline").collect()
+        else:
+            assert [each.passed for each in grade_many(many, rubric, "offline")] == [True, True]
+
+
+def test_objects_with_columns_of_their_own_are_rows() -> None:
+    """A column is named as for mappings, and a name that looks like a field is refused before anything is asked."""
+    rows = [Dumped(answer="On Friday.", id=7)]
+    assert [each.key for each in grade_many(rows, "Is a", "offline", columns={"output": "answer", "key": "id"})] == ["7"]
+    with pytest.raises(DefinitionError, match="'output': 'answer'"):
+        grade_many(rows, "Is a", "offline")
+    with pytest.raises(DefinitionError, match="there are: page_content, type"):
+        grade(Dumped(page_content="On Friday.", type="Document"), "Is a", "offline")

@@ -16,6 +16,7 @@ from attrs import evolve, field, frozen
 
 from rubric import Candidate, RubricError
 from rubric.driving import Usage
+from rubric.embed import source_of
 from rubric.suites.cases import Case, answering
 
 
@@ -112,6 +113,9 @@ class FunctionTarget:
                 said = await said
         finally:
             answering.reset(token)
+        if hasattr(type(said), "model_dump"):  # an SDK's response
+            made = source_of([]).candidate(said)
+            return case.responding(made.output, **({"tool_calls": made.tool_calls} if made.tool_calls else {}))
         if isinstance(said, str):
             return case.responding(said)
         if not isinstance(said, Candidate | Response):
