@@ -268,7 +268,7 @@ def refuse_swapped(field: str, value: object) -> None:
     if isinstance(value, Rubric):
         raise DefinitionError(field, "got a Rubric; the candidate comes first, then the rubric, then the judge")
     if isinstance(value, Grade | Ungraded):
-        raise DefinitionError(field, f"got a {type(value).__name__}, a result; give what is to be graded")
+        raise DefinitionError(field, f"got a {type(value).__name__}, a result; give what was graded, result.candidate")
 
 
 def refuse_column(rubric: object, candidates: object) -> None:
@@ -345,7 +345,8 @@ def _with_file_line(error: DefinitionError, column: str, held: object, file: str
 def _check_first(item: object, columns: Columns) -> None:
     """Refuse all items for the keys of the first; a later item that differs is refused by itself."""
     item = item if is_message(item) else plain(item)
-    if (isinstance(item, list | tuple) and not is_chat(item)) or is_message(item):
+    are_many = isinstance(item, list | tuple) or bool(getattr(item, "ndim", 0))
+    if (are_many and not is_chat(item)) or is_message(item):
         said = f"its items are not candidates, but {name_of_type(item)}s"
         raise DefinitionError("candidates", said + cure_of(item))
     if columns.named and isinstance(item, str):

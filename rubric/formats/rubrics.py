@@ -127,8 +127,7 @@ def dumps(rubric: Rubric, /, *, format: Literal["yaml", "json"] = "yaml") -> str
         DefinitionError: It is not a rubric, or *format* is another.
         DumpError: It has a value that no file can hold, such as a function as a `when`, or exceeds the limits of files.
     """
-    if not isinstance(rubric, Rubric):
-        raise refuse("rubric", rubric, "a Rubric (a suite is for dumps_suite)")
+    _check_is_rubric(rubric)
     check_name("format", format, ("yaml", "json"))
     try:
         data = as_data(rubric)
@@ -158,12 +157,18 @@ def dump(rubric: Rubric, path: str | PathLike[str], /) -> None:
     Raises:
         DumpError: It has a value that no file can hold, or *path* is a YAML file that is not a rubric.
     """
+    _check_is_rubric(rubric)
     file = as_path("path", path)
     language = LANGUAGES.get(file.suffix.lower())
     if language is None:
         raise DumpError(str(unknown_suffix(file)))
     text = _edit(file, rubric) if language == "yaml" and file.is_file() else None
     write_text(file, dumps(rubric, format=language) if text is None else text)
+
+
+def _check_is_rubric(value: object) -> None:
+    if not isinstance(value, Rubric):
+        raise refuse("rubric", value, "a Rubric (a suite is for dumps_suite)")
 
 
 def _edit(file: Path, rubric: Rubric) -> str | None:

@@ -153,6 +153,8 @@ def _named(node: ast.expr, *, is_called: bool = False) -> Any:
     if isinstance(node, ast.Attribute) and not (ast.unparse(node.value) == "rubric" and node.attr in homes):
         owner = _named(node.value)
         fields = [field.name for field in attrs.fields(owner)] if attrs.has(owner) else []
+        if isinstance(owner, FunctionType):  # a result is called as its function: `thresholds.best()`
+            return None
         if owner is not None and not hasattr(owner, node.attr) and node.attr not in fields:
             raise AttributeError(node.attr)
         return getattr(owner, node.attr, None)

@@ -206,7 +206,7 @@ def _expression(kind: type, name: str) -> str:
         if name in words:
             if expression.startswith("rubric = "):
                 return f"a rubric never changes, so keep what it returns: {expression}"
-            return expression if " " in expression.split("(")[0] or ":" in expression else f"write {expression}"
+            return _told(expression)
     for each in _lineage(kind):
         for where, expression in table()["related"].get(each, {}).items():
             module, _, related = where.partition(":")
@@ -216,16 +216,33 @@ def _expression(kind: type, name: str) -> str:
                 continue
             cure = next((cure for cure, words in cures_in("attributes", *_lineage(of)) if name in words), "")
             if "{}" in expression and cure.startswith(f"{variable_of(of)}.") and "(" not in cure:
-                return str(expression).format(cure.partition(".")[2])
+                return _told(str(expression).format(cure.partition(".")[2]))
             if ".collect()" in expression and name not in _public(of) and (meant := _expression(of, name)):
                 return f"the results are read first: grades = {expression[expression.index(':') + 2 : -3]}; {meant}"
             if name in _public(of) and not (related == "Rubric" and inspect.isroutine(getattr(of, name))):
-                return str(expression).format(f"{name}()" if inspect.isroutine(getattr(of, name)) else name)
+                return _told(str(expression).format(f"{name}()" if inspect.isroutine(getattr(of, name)) else name))
     return ""
+
+
+def _told(cure: str) -> str:
+    """Return *cure*, of the table, with the word before code; prose has its own."""
+    with suppress(SyntaxError):
+        ast.parse(cure.removeprefix("await "))
+        return f"write {cure}"
+    return cure
 
 
 def _public(kind: type) -> list[str]:
     return sorted(name for name in dir(kind) if not name.startswith("_"))
+
+
+def held_in(value: object, field: str) -> Iterator[tuple[str, object]]:
+    """Yield what a *value* of ours holds by the name *field*, or as its number: the expression, and its value."""
+    names = [name for name in ("value", "score", "mean") if hasattr(type(value), name)]
+    for name in (field, *names) if type(value).__module__.startswith("rubric.") else ():
+        code = item_cure(value, name).rpartition("write ")[2]
+        with suppress(Exception):  # it is prose, or not one of this value
+            yield code, eval(code, {variable_of(value): value})  # noqa: S307 - the table's words
 
 
 def item_cure(value: object, name: str) -> str:
@@ -264,12 +281,6 @@ def change_cure(kind: type, name: str, value: str, of: str) -> str:
 # -- names of the package ----------------------------------------------------------------------------------
 
 
-_CHECKS = (
-    "Calls", "Contains", "ContainsAll", "ContainsAny", "EndsWith", "Equals", "FitsSchema", "IsJSON", "Matches",
-    "StartsWith",
-)  # fmt: skip
-
-
 def name_cure(name: str, module: str, homes: Mapping[str, str]) -> str:
     """Return the end of the message on *name*, which *module* does not have; *homes* are the modules of all names."""
     home = homes.get(name, "")
@@ -279,7 +290,7 @@ def name_cure(name: str, module: str, homes: Mapping[str, str]) -> str:
     if home:
         return f"; {elsewhere}"
     opposite = re.sub("^(not|no|non)_?(?=[A-Z]|_)", "", name, flags=re.IGNORECASE)
-    if opposite != name and (check := misspelt(opposite, _CHECKS)):
+    if opposite != name and (check := misspelt(opposite, _checks())):
         example = table()["examples"].get(check, f"{check}()")
         return f"; it is the opposite of a check; write Rubric('reply').checks({example}, polarity='guard')"
     # Names of the surface for embedders are plain words: `Reader` is not a slip of `read`.
@@ -316,23 +327,19 @@ def metric_cure(name: str) -> str:
     return f'"{next(meant, name.replace("_", " ").capitalize())}"'
 
 
+def _checks() -> list[str]:
+    return str(table()["held"]["check"]).split()
+
+
 def refuse_named_check(name: str, value: object) -> None:
     """Refuse `rubric.checks("regex", "[0-9]+")`, or `{"icontains": "day"}`, where a *name* stands for a check."""
     plain = name.strip().lower().replace("-", "_")
     bare = plain.removeprefix("i") if plain.startswith("icontains") else plain
-    same = (kind for kind in _CHECKS if kind.lower() == bare.replace("_", ""))
-    if (kind := next(same, "") or _name_cure(bare, {}).removeprefix("use rubric.")) in _CHECKS:
+    same = (kind for kind in _checks() if kind.lower() == bare.replace("_", ""))
+    if (kind := next(same, "") or _name_cure(bare, {}).removeprefix("use rubric.")) in _checks():
         more = ", ignore_case=True" if bare != plain else ""
         line = f"rubric.checks({kind}({source_of('', value, 'text')}{more}))"
         raise CallError("check", f"a check is a value; write {line}")
-
-
-def refuse_several_checks(checks: Sequence[object]) -> None:
-    """Refuse `rubric.checks([Contains("a"), Contains("b")])`, if each is a check that can be written."""
-    lines = [source_of("", each, place="...") for each in checks]
-    if lines and all(line.startswith(_CHECKS) and "..." not in line for line in lines):
-        calls = "".join(f".checks({line})" for line in lines)
-        raise CallError("check", f"a criterion has one check; several are criteria; write rubric{calls}")
 
 
 # -- keys of files, and the command line ------------------------------------------------------------------------

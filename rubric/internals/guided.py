@@ -158,7 +158,7 @@ def _answer(
         except RubricError as found:
             return _without_frames(found)
         raise error
-    if type(error) is DefinitionError and len(args) > 1:  # an order takes two
+    if type(error) is DefinitionError:
         from rubric.internals.wrong_calls import order_error  # noqa: PLC0415 - needed for errors alone
 
         error = order_error(function, args, named, error) or error
@@ -203,7 +203,10 @@ def guided_init(kind: K) -> K:
         try:
             return made(self, *args, **named)
         except (TypeError, DefinitionError) as error:
-            args, named = _again(made, (self, *args), named, error)
+            try:
+                args, named = _again(made, (self, *args), named, error)
+            except DefinitionError as found:
+                raise _without_frames(found) from None
         return made(*args, **named)
 
     of.__init__ = __init__

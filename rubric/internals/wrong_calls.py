@@ -10,7 +10,7 @@ import ast
 import inspect
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -30,6 +30,7 @@ from rubric.internals.guesses import (
     argument_for,
     cures_in,
     forms_of,
+    held_in,
     kind_of,
     source_of,
     table,
@@ -172,6 +173,11 @@ class _Call:
         if cure:
             return cure
         is_open = error.message.startswith(("expected", "unknown value"))
+        for code, value in held_in(self.given.get(head), head) if is_open else ():
+            is_number = isinstance(value, int | float) and not isinstance(value, bool) and self.bare is not None
+            is_held = type(value).__name__ in table()["held"].get(head, "").split()
+            if is_held or (is_number and not self._refusal({**self.given, head: value})):
+                return f"; write {self._written(self.given, **{head: code})}"
         if is_open and head in self.given and (meant := self._meant(head, error)):
             return f"; write {self._written(self.given, **{head: meant}) if is_place else f'{head}={meant}'}"
         lists = [each for each in self.args if isinstance(each, list) and wrong == as_found(each)]
@@ -188,7 +194,7 @@ class _Call:
         form = table()["forms"].get(field if field in self.names else head, "") if is_of_form else ""
         if form.startswith(f"{head}=") and is_place:
             form = self._written(self.given, **{head: re.split(r", (?=in|one)", form)[0].partition("=")[2]})
-        return cure or (form and f"; {'' if form.startswith('such as') else 'write '}{form}")
+        return cure or (form and f"; {'such as' if re.match('[a-zA-Z_.]+[=(]', form) else 'write'} {form}")
 
     def _written(self, values: Mapping[str, Any], **shown: str) -> str:
         """Return the call with these *values* by their arguments, some *shown* as this code."""
@@ -227,10 +233,13 @@ class _Call:
         """Raise the error for all arguments that do not fit, with one line in which each of them has its place."""
         takes = self.names or self.positional_only or [n for n in self.unknown if self._note(n, forms_of(n))]
         if not self.unknown or not takes:
-            line = self._chained()
-            ways = [line] if line and any(" " in text for text in self.args[1:]) else [self._example(), line]
+            line = self.chained()
+            is_one = line and (self.owner == "checks" or any(" " in text for text in self.args[1:]))
+            ways = [line] if is_one else [self._example(), line]
             raise CallError(self.owner, self.checked(f"{self._misfit()}; write {', or '.join(filter(None, ways))}"))
-        cures, words = dict[str, str](), dict[str, str]()
+        tried = {n: v for n, v in self.named.items() if n not in self.unknown and self.bare is None}
+        cures, words = {n: cure[2:] for n, v in tried.items() if (cure := self._wrong(n, v))}, dict[str, str]()
+        wrong = [*cures]
         for name in self.unknown:
             value, term = self.named[name], term_of(name)
             of_term = term if term in self.names else self._word(term)
@@ -251,7 +260,8 @@ class _Call:
             else:
                 cures[name] = self._elsewhere(name, term) or self._unknown(name)
         names = [name for name in self.unknown if words.get(name) != name] or self.unknown
-        raise CallError(names[0], self._together(names, cures, words))
+        placed = table()["placed"].get(self.alike, "") if self.args and isinstance(self.args[0], str) else ""
+        raise CallError(names[0], self._together([*names, *wrong], cures, words) + placed)
 
     def _column(self, name: str) -> str:
         """Return the cure of an option that names a column: by its own name, `id_col`, or by that of a column here."""
@@ -352,6 +362,8 @@ class _Call:
         """Return *line*, which calls another type, with one argument more if it takes that; else what is said of it."""
         before, code = line.rpartition("write ")[::2]
         kind = code.partition("(")[0]
+        if " " in kind:  # it is prose
+            return line
         other = getattr(import_module("rubric"), kind, None) if kind.isidentifier() else None
         taken = _parameters(other) if callable(other) else {}
         word = name if name in taken else argument_for(kind, name, taken)
@@ -446,13 +458,18 @@ class _Call:
             return f"{missing} {'is' if len(self.missing) == 1 else 'are'} missing"
         return "these arguments do not fit" if self.parameters else "it takes no arguments"
 
-    def _chained(self) -> str:
-        """Return a call for each of several texts, where a method of a rubric takes one; '' if it is another call."""
-        is_one = "." in self.called and self.places == ["text"] and "id" not in self.named and len(self.args) > 1
-        if not is_one or not all(isinstance(text, str) for text in self.args):
+    def chained(self) -> str:
+        """Return a call for each of several texts or checks, where a method of a rubric takes one; '' otherwise."""
+        given = self.args[0] if len(self.args) == 1 and isinstance(self.args[0], list | tuple) else self.args
+        if all(isinstance(each, str) for each in given):
+            takes_each = self.places == ["text"]
+        else:
+            takes_each = self.owner == "checks" and not any(self._refusal({"check": each}) for each in given)
+        is_verb = self.owner in table()["criteria"]["calls"] and "." in self.called
+        if not (is_verb and takes_each) or "id" in self.named or len(given) < 2:  # noqa: PLR2004 - several
             return ""
         also = "".join(f", {name}={source_of(name, value, name)}" for name, value in self.named.items())
-        return self.called + f".{self.owner}".join(f"({source_of('', text)}{also})" for text in self.args)
+        return self.called + f".{self.owner}".join(f"({_check_as_typed(each)}{also})" for each in given)
 
     def _example(self) -> str:
         """Return a call that works: what was given, and the example of the table for what is missing."""
@@ -513,7 +530,8 @@ def _lost_in(typed: Mapping[str, Any], code: str) -> list[str]:
         if value is None or (isinstance(plain, str) and len(plain) > 3 and plain in code):  # noqa: PLR2004 - shorter ones are in any line
             return True
         is_theirs = type(value).__module__.partition(".")[0] not in ("builtins", "rubric")
-        if variable_of(value) in names or (is_theirs and "client" in names):
+        called = getattr(getattr(value, "function", value), "__name__", "").strip("<>")
+        if {variable_of(value), called} & names or (is_theirs and "client" in names):
             return True
         return re.search(rf"(?<![\w.]){re.escape(repr(plain))}(?![\w.])", code) is not None
 
@@ -530,6 +548,14 @@ def _with_cure(message: str, cure: str) -> str:
     """Return *message* with *cure*, in the place of the form that it ends with, if it does."""
     before = cure.partition("write ")[0].rstrip("; ") or "; write"
     return f"{message.partition(before)[0] if ' write ' in cure else message}{cure}"
+
+
+def _check_as_typed(value: Any) -> str:
+    """Return *value*, a text or a check, as one would type it: a function by its name, a lambda by its parameters."""
+    value = getattr(value, "function", value)
+    name = getattr(value, "__name__", repr(value))
+    place = f"lambda {', '.join(inspect.signature(value).parameters)}: ..." if name == "<lambda>" else name
+    return source_of("", value, place, is_made=True)
 
 
 def _text_of(name: str, value: object) -> str:
@@ -552,6 +578,8 @@ def order_error(
     names = [*call.parameters]
     if order := call.in_order(error.field):
         return order
+    if line := call.chained():
+        return CallError(names[0], f"a criterion has one {names[0]}; several are criteria; write {line}")
     message = error.message
     if error.field in call.positional_only:  # a call within takes it by its name
         message = message.replace(f" {error.field}=", " ")
@@ -559,7 +587,7 @@ def order_error(
     if cure and (cure not in message or message != error.message):
         said = message if cure in message else _with_cure(message, cure)
         return CallError(error.field, call.checked(said, {error.field: None}))
-    is_told = " comes first" in error.message and names[0].startswith("candidate")
+    is_told = len(args) == 1 or (" comes first" in error.message and names[0].startswith("candidate"))
     for name, value in () if is_told else zip(names, call.args, strict=False):
         kind = type(value).__name__
         meant = [each for each in names if kind in table()["held"].get(each, "").split()]
@@ -580,11 +608,10 @@ def _refuse_shape(call: _Call) -> None:
     for pattern, said in (each for section, found in shapes if own & {*section.split()} for each in found.items()):
         if call.args and re.fullmatch(rf"{pattern}( \w+=\S+)*", " ".join(kinds)):
             places = [*call.places, *["..."] * len(call.args)]  # what a long text or list is called, and a client so
-            plain = (str, list, tuple, Mapping)
             sources = [
                 repr(each) if type(each).__name__ == "Criterion" else source_of("", each, at)
                 for each, name in zip(call.args, places, strict=False)
-                for at in [name if isinstance(each, plain) else "client"]
+                for at in [name if isinstance(each, Iterable) else "client"]
             ]
             held = call.args[0] if "{within}" in said else call.args[0].values() if "{values}" in said else ()
             within = ", ".join(map(partial(source_of, ""), held))

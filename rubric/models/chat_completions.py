@@ -29,6 +29,7 @@ from rubric.internals.frozen_map import Memo, thaw
 from rubric.internals.secrets import redact, redact_given
 from rubric.models.failure_kinds import error_in, words_of
 from rubric.models.http_bodies import parse
+from rubric.values.chats import at
 from rubric.values.requests import MOST_CALLS, MOST_TOKENS, Failure, Reply, TokenLogprob, Usage
 
 if TYPE_CHECKING:
@@ -438,11 +439,6 @@ def read_arguments(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"expected a JSON object, got {type(value).__name__}")  # noqa: TRY004 - one error for all
     return value
-
-
-def at(value: Any, name: str) -> Any:
-    """Return the value of *value*, an object of JSON or of LiteLLM's, under *name*; None if there is none."""
-    return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
 
 
 def choices_of(response: Any, usage: Usage, secrets: Iterable[str] = ()) -> list[Any]:

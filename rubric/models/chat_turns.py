@@ -12,7 +12,6 @@ from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.secrets import values_of
 from rubric.models.api_keys import missing_key
 from rubric.models.chat_completions import (
-    at,
     choices_of,
     finish_of,
     read_arguments,
@@ -24,6 +23,7 @@ from rubric.models.failure_kinds import no_vendor
 from rubric.models.litellm import complete
 from rubric.models.litellm_library import ready, vendor_of
 from rubric.models.retry import persist
+from rubric.values.chats import at
 from rubric.values.requests import MOST_TOKENS, Ask, Failure, Outgoing, Usage
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 from attrs import field, frozen
 
 from rubric.errors import CallError, DefinitionError, LoadError, Problem
-from rubric.internals.fields import as_path, refuse, suggest
+from rubric.internals.fields import as_found, as_path, refuse, suggest
 from rubric.internals.guided import Guided, GuidedABC, guided_class
 from rubric.internals.notebooks import as_html, draw, notebook
 from rubric.internals.row_files import Broken, csv_text, rows_in
@@ -98,7 +98,7 @@ def _values_of(result: Grade | Ungraded | Record, by: str | Callable[[Any], obje
 class Figure(Guided, float):
     """A number that may be called as well: `grades.mean` and, as in pandas, `grades.mean()`."""
 
-    def __call__(self) -> float:
+    def __call__(self, axis: None = None, dtype: None = None, out: None = None) -> float:  # noqa: ARG002 - NumPy's
         return float(self)
 
 
@@ -121,13 +121,17 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
     @overload
     def __getitem__(self, at: slice) -> Grades: ...
     def __getitem__(self, at: int | slice) -> Grade | Ungraded | Grades:
-        if isinstance(at, str):
-            message = f"results are in the order of their candidates, so {at!r} is not a place among {len(self)}"
-            raise TypeError(f"{message}; {self._text_cure(at)}")
+        if not isinstance(at, slice) and (hasattr(at, "__len__") or not hasattr(at, "__index__")):
+            found = f"{as_found(at)} is not a place among {len(self)}"
+            raise TypeError(f"results are in the order of their candidates, so {found}; {self._text_cure(at)}")
         return Grades(self.results[at]) if isinstance(at, slice) else self.results[at]
 
-    def _text_cure(self, at: str) -> str:
-        """Return the expression for `grades[at]`, a text: of the result with that key, or of a column."""
+    def _text_cure(self, at: object) -> str:
+        """Return the expression for `grades[at]`: of the result with that key, of columns, or for a condition."""
+        if not isinstance(at, str):
+            if isinstance(at, list) and all(isinstance(each, str) for each in at):
+                return f"write grades.to_pandas()[{at!r}]"
+            return "a condition is a function, such as grades.filter(lambda g: g.passed)"
         if any(result.key == at for result in self.results):
             return f"write grades.by('key')[{at!r}][0]"
         if at in self._ids():

@@ -145,10 +145,10 @@ class Result(NoTruth, Listed[Finding]):
     exchanges: tuple[Exchange, ...] = field(default=(), eq=False, kw_only=True)
     calibrated: FrozenMap = field(default=FrozenMap(), eq=False, kw_only=True)
 
-    def __lt__(self, other: object) -> NoReturn:
+    def __lt__(self, *_: object) -> NoReturn:
         raise TypeError(f"{type(self).__name__} is no number; compare its .score")
 
-    __le__ = __gt__ = __ge__ = __lt__
+    __le__ = __gt__ = __ge__ = __add__ = __radd__ = __float__ = __round__ = __lt__
 
     @property
     def bounds(self) -> tuple[float, float]:

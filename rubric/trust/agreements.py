@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from operator import attrgetter
 from os import PathLike
 from typing import Any
 
@@ -48,6 +49,7 @@ class Agreement(Presented, Listed[CriterionAgreement]):
     """
 
     _truth = "its figures"
+    _id = attrgetter("title")
 
     criteria: tuple[CriterionAgreement, ...]
     judge: str

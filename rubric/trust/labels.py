@@ -274,7 +274,11 @@ def as_labels(value: Any) -> Labels:
         is_named = isinstance(next(iter(value.keys()), 0), str)  # by what its index has
         line = "labels.to_dict()" if is_named else "Labels(dict(enumerate(labels)), by='index')"
         raise DefinitionError("labels", f"a column is read by its index; write {line}")
-    cure = " (by place, write Labels(dict(enumerate(labels)), by='index'))" if isinstance(value, list | tuple) else ""
+    cure = (
+        " (by place, write Labels(dict(enumerate(labels)), by='index'))"
+        if isinstance(value, list | tuple) or hasattr(value, "tolist")
+        else ""
+    )
     raise fields.refuse("labels", value, f"Labels, a mapping such as {{key: value}}{cure}, or the path of a file")
 
 

@@ -73,6 +73,8 @@ class Building:
 
     def _adding(self, given: Mapping[str, Any], text: str, answer: Any, **fixed: Any) -> Self:
         """Add the criterion of a verb: *given* are its `locals()`, of which those count that `Criterion` has too."""
+        if isinstance(text, list | tuple):  # here, where the verb is known
+            raise refuse("text", text, "text")
         options = {name: given[name] for name in _OPTIONS if name in given}
         if isinstance(text, str):
             refuse_metric("text", text, f"write rubric.adding(Criterion({text!r}))")
@@ -258,12 +260,9 @@ class Building:
             from rubric.internals.guesses import refuse_named_check  # noqa: PLC0415 - needed for two texts alone
 
             refuse_named_check(check, text)
-        if isinstance(check, list | tuple) or not isinstance(text, str):
-            from rubric.internals.guesses import refuse_several_checks  # noqa: PLC0415 - needed for these alone
-
-            refuse_several_checks([*check] if isinstance(check, list | tuple) else [check, text])
         found = as_check(check)
-        return self._adding(locals(), text or str(found), found)
+        words = id if id and str(found) == "<lambda>" else str(found)
+        return self._adding(locals(), text or words, found)
 
     def decides(
         self,

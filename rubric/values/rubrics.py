@@ -536,9 +536,8 @@ def rubric_of(value: object) -> Rubric:
         return value
     from rubric.internals.guesses import instead  # noqa: PLC0415 - needed for errors alone
 
-    cure = "; give its .rubric" if isinstance(getattr(value, "rubric", None), Rubric) else instead("rubric", value)
     allowed = "a Rubric, the text of a free-form one, or the Path of its file"
-    raise DefinitionError("rubric", f"expected {allowed}, got {shorten(repr(value))}{cure}")
+    raise DefinitionError("rubric", f"expected {allowed}, got {shorten(repr(value))}{instead('rubric', value)}")
 
 
 def check_options(given: Mapping[str, Any]) -> None:

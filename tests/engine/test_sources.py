@@ -339,7 +339,9 @@ def test_the_response_of_an_sdk_is_a_candidate(response: Any) -> None:
 def test_objects_with_columns_of_their_own_are_rows() -> None:
     """A column is named as for mappings, and a name that looks like a field is refused before anything is asked."""
     rows = [Dumped(answer="On Friday.", id=7)]
-    assert [each.key for each in grade_many(rows, "Is a", "offline", columns={"output": "answer", "key": "id"})] == ["7"]
+    assert [each.key for each in grade_many(rows, "Is a", "offline", columns={"output": "answer", "key": "id"})] == [
+        "7"
+    ]
     with pytest.raises(DefinitionError, match="'output': 'answer'"):
         grade_many(rows, "Is a", "offline")
     with pytest.raises(DefinitionError, match="there are: page_content, type"):

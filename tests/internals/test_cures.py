@@ -18,6 +18,7 @@ from typing import Any
 
 import attrs
 import click
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -34,6 +35,7 @@ from rubric import (
     Suite,
     ask,
     diff,
+    evaluate,
     grade,
     grade_many,
     influence,
@@ -74,7 +76,7 @@ def values() -> dict[str, Any]:
     return {
         **{name: getattr(import_module(home), name) for name, home in public_names().items() if "embed" not in home},
         **{name: getattr(package, name) for name in package.__all__},
-        "attrs": attrs, "json": json, "pandas": pd, "Path": Path, "SequenceMatcher": SequenceMatcher,
+        "attrs": attrs, "json": json, "numpy": np, "pandas": pd, "Path": Path, "SequenceMatcher": SequenceMatcher,
         "rubric": RUBRIC, "other": Rubric("other", ["Is warm"]), "house_style": Rubric("house", ["Is short"]),
         "criterion": RUBRIC[0], "criteria": [Criterion("Is warm")], "candidate": package.Candidate("We thank you."),
         "candidates": ["We thank you."], "earlier": graded[:12], "rows": [{"answer": "We thank you."}], "judge": Judge("offline"),
@@ -128,7 +130,7 @@ def lines_of(cure: str) -> Iterator[str]:
 
 
 def run_line(line: str, given: dict[str, Any]) -> object:
-    """Run *line*, an expression, an assignment, an import or an awaited call, and return its value."""
+    """Run *line*, an expression, an assignment, an import or an awaited call; return its value. A rubric must grade."""
     names = {**VALUES, **given}
     if line.startswith("await "):
         return asyncio.run(eval(line.removeprefix("await "), names))  # noqa: S307 - the lines of our own table
@@ -137,7 +139,12 @@ def run_line(line: str, given: dict[str, Any]) -> object:
     except SyntaxError:
         exec(line, names)  # noqa: S102 - as above
         return names
-    return eval(code, names)  # noqa: S307 - as above
+    value = eval(code, names)  # noqa: S307 - as above
+    if (
+        isinstance(value, Rubric) and value.judged and given.get("owner") != "penalizes"
+    ):  # which says so in its own call
+        evaluate("We thank you.", value, "offline")
+    return value
 
 
 TO_READ = {
@@ -236,6 +243,7 @@ def test_what_is_proposed_for_an_argument_runs(owner: str, cure: str) -> None:
             continue  # a client of a vendor's is tested with the clients
         rows = {"candidates": [{"output": "We thank you.", "text": "Why?"}]} if "columns=" in line else {}
         rows |= {"rows": [{"output": "We thank you."}]} if "**row" in line else {}
+        rows |= {"owner": owner}
         result = run_line(line, rows)
         assert result is not None or re.search(r"\.to_(csv|jsonl)\(", line)
 
@@ -266,7 +274,7 @@ def test_the_example_of_each_call_runs(owner: str) -> None:
     """A call that is missing an argument is answered with one that works."""
     enter_folder()
     for line in EXAMPLES[owner].split(", or ") if owner != "model" else ():  # a client's is tested with the clients
-        given = {"grade": VALUES["grades"][0]} if owner == "rescore" else {}
+        given = {"owner": owner} | ({"grade": VALUES["grades"][0]} if owner == "rescore" else {})
         result = run_line(line, given)
         assert owner in ("dump", "dump_suite", "save", "to_csv", "to_jsonl") or result is not None
 

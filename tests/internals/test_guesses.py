@@ -11,16 +11,29 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import numpy as np
 import pandas as pd
 import pytest
 
 import rubric
-from rubric import CallError, Candidate, Criterion, DefinitionError, Judge, Rubric, RubricError, grade, grade_many
+from rubric import (
+    CallError,
+    Candidate,
+    Criterion,
+    DefinitionError,
+    Grades,
+    Judge,
+    Rubric,
+    RubricError,
+    grade,
+    grade_many,
+)
 from rubric.internals.containers import Listed, Unchanging
 from rubric.internals.guesses import table
 from rubric.internals.guided import Guided
 from rubric.internals.lazy_names import public_names
-from rubric.trust import Labels, agreement, compare, rank
+from rubric.quality import generate
+from rubric.trust import Labels, agreement, compare, rank, thresholds
 from tests.places import ROOT
 from tests.rows import each_row
 
@@ -30,12 +43,13 @@ G = grade("We thank you, politely.", R, "offline")
 GS = grade_many(["We thank you.", "No."], R, "offline").collect()
 DF = pd.DataFrame({"id": [7, 8], "output": ["a", "b"]})
 ROWS = pd.DataFrame({"id": [7, 8], "question": ["Why?", "When?"], "answer": ["a", "b"]})
+BEST = thresholds(Grades([*GS] * 12), Labels(dict(enumerate([True, False] * 12)), by="index"))
 MARKS = pd.DataFrame({"id": [0, 1], "verdict": [True, False]})
 
 NAMES: dict[str, Any] = {name: getattr(rubric, name) for name in rubric.__all__} | {
     "compare": compare, "agreement": agreement, "Labels": Labels, "rows": ROWS, "marks": MARKS,
     "marked": Labels({0: True, 1: False}), "r": R, "one": ONE, "g": G, "gs": GS, "df": DF, "re": re, "rubric": rubric,
-    "Client": type("Client", (), {}), "rank": rank,
+    "Client": type("Client", (), {}), "rank": rank, "best": BEST, "np": np, "generate": generate,
 }  # fmt: skip
 
 
@@ -98,6 +112,9 @@ WORKS = [
     ("[c.id for c in r]", "['clarity', 'polite']"),
     ("len(r)", "2"),
     ("r[0]", "r['clarity']"),
+    ("np.mean(gs)", "gs.mean"),
+    ("agreement(gs, marked)['the whole']", "agreement(gs, marked).overall"),
+    ("r.checks(lambda c: True, id='short')['short'].text", "'short'"),
 ]
 
 
@@ -265,6 +282,76 @@ SAYS = [
     ("gs.summary().criteria['polite']", "write summary['polite']"),
     ("compare(gs, gs).criteria['polite']", "write difference['polite']"),
     ("Suite('x', [Case('one', r)]).cases['one']", "write suite['one']"),
+    # a value of ours in the place of what it holds is asked for that, and no number is made up
+    ("r.passing_at(best)", "write rubric.passing_at(thresholds.best().threshold)"),
+    ("r.passing_at(best[0])", "write rubric.passing_at(point.threshold)"),
+    ("Rubric('x', ['a'], threshold=best)", "write Rubric('x', ['a'], threshold=thresholds.best().threshold)"),
+    ("r.passing_at(agreement(gs, marked))", "such as rubric.passing_at(0.8)"),
+    ("Budget(cost=gs.usage)", "write Budget(cost=usage.cost)"),
+    ("dumps(g)", "write dumps(result.rubric)"),
+    ("dump(g, 'x.yaml')", "write dump(result.rubric, 'x.yaml')"),
+    ("grade('x', g, 'offline')", "write grade('x', result.rubric, 'offline')"),
+    ("r.includes(g)", "write rubric.includes(result.rubric)"),
+    ("r.passing_at('high')", "such as rubric.passing_at(0.8)"),
+    (
+        "generate('Thanks', examples=['Hi.'], model='m', n=5)",
+        "write generate('Thanks', judge='m', references=examples)",
+    ),
+    ("generate('Thanks', model='m')", "the task is input: write generate(input='Answer the mail', judge=judge)"),
+    (
+        "generate(examples=['Hi.'], judge='offline')",
+        "good answers without one are references; write references=examples",
+    ),
+    ("r.requires(['a b', 'c d'])", "write rubric.requires('a b').requires('c d')"),
+    ("r.expects(['a', 'b'], weight=2)", "write rubric.expects('a', weight=2).expects('b', weight=2)"),
+    ("r.checks(lambda x: len(x) < 5)", "such as lambda candidate: len(candidate.output)"),
+    ("grade_many(df.values, r, 'offline').collect()", "write grade_many(frame, rubric, judge)"),
+    ("grade_many(df.iterrows(), r, 'offline').collect()", "write grade_many(frame, rubric, judge)"),
+    ("Likert(range(1, 6))", "such as Likert(1, 5)"),
+    ("rank(gs)", "such as rank(['one reply', 'another'], rubric, judge)"),
+    ("prefer(g, g, r, 'offline')", "give what was graded, result.candidate"),
+    # what pandas, NumPy and scikit-learn have is named with what is there
+    ("evaluate(df, metrics=r, llm='offline')", "write grade_many(candidate, rubric=rubric, judge='offline')"),
+    ("gs[gs.passed]", "a condition is a function, such as grades.filter(lambda g: g.passed)"),
+    ("gs[['key', 'score']]", "write grades.to_pandas()[['key', 'score']]"),
+    ("gs.to_numpy()", "write import numpy; numpy.array([g.score for g in grades])"),
+    ("gs.pass_rate.std()", "of the scores, write grades.to_pandas()['score'].std()"),
+    ("sum(gs)", "Grade is no number; compare its .score"),
+    ("round(g, 2)", "Grade is no number; compare its .score"),
+    ("float(g)", "Grade is no number; compare its .score"),
+    ("agreement(gs, np.array([1, 0]))", "write Labels(dict(enumerate(labels)), by='index')"),
+    ("Judge('m', messages=[{'role': 'system', 'content': 'x'}])", "such as grade(candidate, rubric.guided_by("),
+    ("compare(gs, gs).effect_size", "write difference['pass rate'].difference"),
+    # several checks are criteria, in whatever form and order they are given
+    ("r.checks(Matches('b+'), len)", "write rubric.checks(Matches('b+')).checks(len)"),
+    ("r.checks(Holds(len), Contains('a'))", "write rubric.checks(len).checks(Contains('a'))"),
+    ("r.checks(lambda c: True, Contains('a'))", "write rubric.checks(lambda c: ...).checks(Contains('a'))"),
+    ("r.checks([Contains('a'), lambda c: True])", "write rubric.checks(Contains('a')).checks(lambda c: ...)"),
+    (
+        "r.checks(Contains('a'), len, Matches('b+'), weight=2)",
+        "write rubric.checks(Contains('a'), weight=2).checks(len, weight=2).checks(Matches('b+'), weight=2)",
+    ),
+    ("r.checks(call('a'), re.compile('b'))", "write rubric.checks(call('a')).checks(re.compile('b'))"),
+    # a function that asks a text of the candidate is told when the rubric is made
+    (
+        "r.checks(lambda text: len(text.split()) < 9)",
+        "its text is candidate.output; such as lambda candidate: candidate.output.split()",
+    ),
+    (
+        "Holds(lambda s: s.lower() == 'a')",
+        "its text is candidate.output; such as lambda candidate: candidate.output.lower()",
+    ),
+    # the last of what is proposed grades, and what a line leaves out is told
+    ("r.expects('a', weight=-1)", "write rubric.penalizes('a', points=1).by_points()"),
+    ("gs.pass_rate.ci(0.9)", "every interval is of 95 %; write grades.summary().pass_interval"),
+    ("gs.summary(level=0.9)", "every interval is of 95 %, and has no option; leave it out; write grades.summary()"),
+    ("r.chooses('a', {'x': 1, 'y': 0}, default='y')", "cannot tell may say so, and gets a score, such as abstain=0.5"),
+    ("r.expects('a', abstain=True)", "such as abstain=0.5, the score where the judge cannot tell"),
+    ("Candidate.from_pandas(df, text='output')", "write grade_many(frame, rubric, judge, columns={'output': 'text'})"),
+    ("Candidate.from_csv('a.csv')", "write grade_many('rows.csv', rubric, judge)"),
+    ("agreement(gs, marked).kappa", "write agreement.overall['kappa'].value"),
+    ("gs.scores", "write [g.score for g in grades]"),
+    ("gs.plot(bins=9)", "bins: they are chosen by the plot; leave it out; write grades.plot()"),
     # a column is named with all others that the rows need, or told to be none
     ("grade_many(rows, r, 'offline', column='answer')", "columns={'output': 'answer', 'input': 'question'})"),
     (
@@ -303,6 +390,7 @@ SAYS = [
     ("gs.by(['a', 'b'])", "lambda result: tuple(result.variables[name] for name in ['a', 'b'])"),
     ("grade_many([{'verdict': 'pass', 'findings': [], 'judge_digest': 'x'}], r, 'offline')", "give the rows that were"),
     ("gs.hist(bins=3)", "write grades.plot()"),
+    ("gs.groupby('topic')", "for a variable of the candidates, write grades.by('topic')"),
     ("gs.groupby('topic')", "write grades.to_pandas().groupby([*frame['topic']])['score'].mean()"),
     ("r.checks({'type': 'icontains', 'value': 'day'})", "write rubric.checks(Contains('day', ignore_case=True))"),
     ("r.checks({'starts-with': 'day'})", "rubric.checks(StartsWith('day'))"),
@@ -436,14 +524,14 @@ SAYS = [
     ),
     # a value is answered with the one that was meant, also within a list; where none was, with one that works
     ("grade_many(['x'], r, 'offline', concurrency=4.0)", "write concurrency=4"),
-    ("grade_many(['x'], r, 'offline', concurrency='max')", "write concurrency=8"),
+    ("grade_many(['x'], r, 'offline', concurrency='max')", "such as concurrency=8"),
     ("Judge('m', temperature='low')", "such as temperature=0"),
     ("r.chooses('a', {'x': '0%', 'y': '100%'})", "write rubric.chooses('a', {'x': 0, 'y': 1})"),
     ("r.rates('a', '1-5')", "write rubric.rates('a', (1, 5))"),
     ("r.without(['polite'])", "write rubric.without('polite')"),
     ("Panel(['a', 'b'], weights='2,1')", "write weights=[2, 1]"),
     ("Panel('a', 3)", "write Jury('a', 3)"),
-    ("Candidate('x', variables=['a'])", "write variables={'topic': 'refunds'}"),
+    ("Candidate('x', variables=['a'])", "such as variables={'topic': 'refunds'}"),
     ("Rubric('x', [{'text': 'a', 'weight': '50%'}, 'b'])", "write criteria=[{'text': 'a', 'weight': 0.5}, 'b']"),
     ("Budget(cost='$5')", "write cost=5"),
     ("Limits(rpm='60/min')", "write rpm=60"),
