@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import evolve
 
@@ -31,7 +31,14 @@ if TYPE_CHECKING:
     from rubric.engine.sources import Candidates
     from rubric.grading.planning import Plan
 
-CandidateLike = Candidate | str | Path | Mapping[str, Any]
+
+class Response(Protocol):
+    """What the library of a vendor answers with, of which the text or the chat is graded."""
+
+    def model_dump(self, *, mode: str, exclude_none: bool) -> dict[str, Any]: ...
+
+
+CandidateLike = Candidate | str | Path | Mapping[str, Any] | Response
 """Anything that is one candidate: a `Candidate`, its text, the `Path` of its text, or a mapping of its fields."""
 
 JudgeLike = Judge | Jury | Panel | Cascade | Model | Function | str | Iterable[Any]

@@ -322,9 +322,9 @@ RESPONSES = {
 def test_the_response_of_an_sdk_is_a_candidate(response: Any) -> None:
     """Its text is graded: alone, in a cell, by a target of a suite, and among many unless these may be a chat."""
     rubric = Rubric().checks(Contains("Friday"))
-    assert grade(response, rubric, "offline").candidate.output == "On Friday."
+    assert grade(response, rubric, "offline").passed
     if not hasattr(response, "output") or isinstance(response.output, list):
-        assert grade({"output": response, "input": "When?"}, rubric, "offline").candidate.output == "On Friday."
+        assert grade({"output": response, "input": "When?"}, rubric, "offline").passed
     report = Suite("s", [Case("a", rubric, input="When?")]).run("offline", target=lambda _: response)
     answered: Any = report.grades[0].candidate
     assert (answered.output, answered.input, answered.key) == ("On Friday.", "When?", "a")

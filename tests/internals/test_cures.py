@@ -241,7 +241,9 @@ def test_what_is_proposed_for_an_argument_runs(owner: str, cure: str) -> None:
             line = line.replace("'openai/gpt-5'", "'offline'")  # noqa: PLW2901 - no vendor is asked
         if line.startswith(("rubric.model(", "print(")):
             continue  # a client of a vendor's is tested with the clients
-        rows = {"candidates": [{"output": "We thank you.", "text": "Why?"}]} if "columns=" in line else {}
+        rows: dict[str, Any] = (
+            {"candidates": [{"output": "We thank you.", "text": "Why?"}]} if "columns=" in line else {}
+        )
         rows |= {"rows": [{"output": "We thank you."}]} if "**row" in line else {}
         rows |= {"owner": owner}
         result = run_line(line, rows)

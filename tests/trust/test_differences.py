@@ -140,7 +140,10 @@ def test_labels_correct_the_figures_of_groups_too() -> None:
 def test_a_key_that_stands_twice_in_one_run_is_not_called_missing() -> None:
     """Its second result has no partner, and is listed as that."""
     rubric = Rubric("x").checks("thanks")
-    run = lambda *keys: grade_many([{"key": key, "output": "thanks"} for key in keys], rubric, "offline").collect()  # noqa: E731
-    found = compare(run("R1", "R7", "R7", "R9"), run("R1", "R7"))
+    new, old = (
+        grade_many([{"key": key, "output": "thanks"} for key in keys.split()], rubric, "offline").collect()
+        for keys in ("R1 R7 R7 R9", "R1 R7")
+    )
+    found = compare(new, old)
     assert found.unpaired_new == ("R7, result 2", "R9")
     assert "2 candidates in the new run alone ('R7, result 2', 'R9')" in str(found)

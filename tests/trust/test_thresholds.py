@@ -199,7 +199,7 @@ def test_the_verdicts_of_the_old_threshold_are_no_remark_on_a_new_one() -> None:
 def test_scores_of_people_are_passes_from_one_of_them(of: str) -> None:
     """They choose what the verdicts that they stand for choose, and the labels are known again."""
     results, truth = sample(60, 3)
-    scores = {row.key: 4 + row.value if row.value else 1 + int(row.key) % 3 for row in truth}
+    scores = {row.key: 4 + int(row.value) if row.value else 1 + int(str(row.key)) % 3 for row in truth}
     given: Any = {key: {"good": score} for key, score in scores.items()} if of == "one criterion" else scores
     given = {**{key: str(score) for key, score in scores.items()}, "x": ""} if "gap" in of else given
     chosen, wanted = thresholds(results, given, passes_from=4), thresholds(results, truth)

@@ -11,6 +11,7 @@ from attrs import evolve
 from rubric import Candidate, Criterion, DefinitionError, Message, Rubric, grade
 from rubric.engine.sources import as_candidate
 from rubric.grading.candidate_parts import turns_of
+from rubric.internals.frozen_map import FrozenMap
 from rubric.suites.outputs import _reply
 from rubric.values.chats import candidate_of_chat, chat_of, is_chat
 from tests.rows import each_row
@@ -53,7 +54,7 @@ def test_each_form_gives_the_same_candidate(chat: list[Any]) -> None:
 
 def test_a_result_without_its_call_is_a_message() -> None:
     """It is not dropped, and says that its call is not there."""
-    said = Message("tool", "paid", metadata={"lost_call": "9"})
+    said = Message("tool", "paid", metadata=FrozenMap({"lost_call": "9"}))
     assert chat_of([{"role": "tool", "tool_call_id": "9", "content": "paid"}]) == (said,)
 
 

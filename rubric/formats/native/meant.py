@@ -208,7 +208,8 @@ def _together(rest: dict[str, Any], keys: Collection[str], checks: Collection[st
     if option and isinstance(rest.get("check"), dict) and len(rest["check"]) == 1:
         yield _in_check({**rest.pop("check"), option: rest.pop(option)}, checks)
     if scale := _scale_in(rest):
-        take(_LOW), take(_HIGH)
+        for ends in (_LOW, _HIGH):
+            take(ends)
         yield {"levels": scale}
     for key in ("choices", "options", "labels", "categories"):
         if isinstance(labels := rest.get(key), list) and isinstance(scores := take(_SCORES), list):
@@ -347,8 +348,10 @@ def _in_check(value: Any, checks: Collection[str]) -> dict[str, Any]:
 
 
 _ORDERS = ("before", "after", "then", "needs")
-_COUNTS = dict.fromkeys(("max", "at_most", "most", "max_calls", "limit"), "at_most")
-_COUNTS |= dict.fromkeys(("min", "at_least", "least", "min_calls"), "at_least")
+_COUNTS: dict[str, str] = {
+    **dict.fromkeys(("max", "at_most", "most", "max_calls", "limit"), "at_most"),
+    **dict.fromkeys(("min", "at_least", "least", "min_calls"), "at_least"),
+}
 
 
 def _order_in(value: Mapping[Any, Any]) -> dict[str, Any]:
