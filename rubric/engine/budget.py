@@ -322,14 +322,18 @@ class Budget:
         with self._queue.lock:
             self._count(claim)
 
-    def refuse_beyond(self, cost: float) -> None:
+    def refuse_beyond(self, cost: float = 0.0) -> None:
         """
         Refuse something that may take *cost* US dollars, if less is left once all requests in flight are through.
+
+        Where the cost is not known, it is refused once a limit is reached.
 
         Raises:
             ModelError: With a failure of the kind `budget`.
         """
-        if why := self._why_not(Sum(pico(cost)), "this case"):
+        spent = self._spent
+        least = Sum(pico(cost) or min(1, spent.pico), min(1, spent.calls), min(1, spent.tokens))
+        if why := self._why_not(least, "this case"):
             raise ModelError(Failure("budget", why))
 
     @asynccontextmanager

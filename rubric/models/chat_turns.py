@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, field, frozen
+from attrs import define, evolve, field, frozen
 
 from rubric.errors import ModelError
 from rubric.internals import background_loop
@@ -24,15 +27,55 @@ from rubric.models.litellm import complete
 from rubric.models.litellm_library import ready, vendor_of
 from rubric.models.retry import persist
 from rubric.values.chats import at
-from rubric.values.requests import MOST_TOKENS, Ask, Failure, Outgoing, Usage
+from rubric.values.requests import MOST_TOKENS, Ask, Failure, Outgoing, Reply, Usage
+from rubric.values.runs import Media
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 
+    from rubric.engine.budget import Budget
     from rubric.values.judges import Judge
 
 
 _CUT = Failure("truncated", "cut at max_tokens")
+
+
+@define
+class Purse:
+    """The *budget* that the requests for one candidate pass, and how many have *passed* it."""
+
+    budget: Budget | None = None
+    passed: int = 0
+
+    @asynccontextmanager
+    async def paying(self, ask: Ask) -> AsyncIterator[Callable[[Turn | Failure], Turn | Failure]]:
+        """Yield what commits the outcome of *ask*, and returns it with its cost by the prices of the budget."""
+        if self.budget is None:
+            yield lambda outcome: outcome
+            return
+        budget = self.budget
+        async with budget(ask) as commit:
+            self.passed += 1
+
+            def committed(outcome: Turn | Failure) -> Turn | Failure:
+                outcome = evolve(outcome, usage=budget.price_usage(ask.judge, outcome.usage))
+                commit(outcome if isinstance(outcome, Failure) else Reply(None, usage=outcome.usage))
+                return outcome
+
+            yield committed
+
+
+_PURSE: ContextVar[Purse] = ContextVar("rubric_purse", default=Purse())  # noqa: B039 - without a budget it is constant
+
+
+@contextmanager
+def paying_from(budget: Budget | None) -> Iterator[Purse]:
+    """Let the requests that are made within pass *budget*."""
+    token = _PURSE.set(purse := Purse(budget))
+    try:
+        yield purse
+    finally:
+        _PURSE.reset(token)
 
 
 @frozen
@@ -116,12 +159,20 @@ class ChatModel:
         has_address = {"api_base", "base_url"} & self.judge.params.keys()
         return "" if has_address or vendor_of(name)[1] else f"the target {name!r}: {no_vendor(name)}"
 
-    def ask(self, messages: Sequence[Mapping[str, Any]]) -> Ask:
-        """Return the request that would send *messages*, to plan it: of blocks of content the text alone counts."""
-        said = [(one["role"], one["content"]) for one in messages]
-        texts = [(role, text if isinstance(text, str) else text[-1].get("text", "")) for role, text in said]
-        sent = tuple(Outgoing(role, (text,)) for role, text in texts)
-        return Ask(self.judge, sent, FrozenMap(), (), max_tokens=self.judge.max_tokens or MOST_TOKENS)
+    def ask(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()) -> Ask:
+        """Return the request that would send *messages* and *tools*, to plan it or to set aside the most it takes."""
+        sent, media = list[Outgoing](), list[tuple[str, Media]]()
+        for one in messages:
+            content = one["content"]
+            for block in content if isinstance(content, list) else ():
+                if block["type"] == "text":
+                    content = block["text"]
+                else:
+                    media.append(("", Media("image", block["image_url"]["url"])))
+            is_text = isinstance(content, str) and "tool_calls" not in one
+            sent.append(Outgoing(one["role"], (content if is_text else json.dumps({**one}),)))
+        offered, most = json.dumps([*map(dict, tools)]) if tools else "", self.judge.max_tokens or MOST_TOKENS
+        return Ask(self.judge, tuple(sent), FrozenMap(), (), max_tokens=most, media=tuple(media), tools=offered)
 
     async def ready(self) -> str:
         """Load what asks the model, which takes seconds, and return why it cannot be asked; '' if it can."""
@@ -137,15 +188,22 @@ class ChatModel:
             sent = {"model": judge.name, "messages": [*map(dict, messages)], "max_tokens": judge.max_tokens}
             return {**sent, "tools": [*map(dict, tools)]} if tools else sent
 
-        async def once() -> Turn | Failure:
+        async def sent() -> Turn | Failure:
             try:
-                await ready()
                 response, unsent = await background_loop.on_background(complete(judge, request))
                 return turn_from(response, unsent, values_of(judge.params))
             except ModelError as error:
                 return error.failure
             except Exception as error:  # noqa: BLE001 - such as a reply in a new shape
                 return Failure.of(error)
+
+        async def once() -> Turn | Failure:
+            try:
+                await ready()
+                async with _PURSE.get().paying(self.ask(messages, tools)) as committed:
+                    return committed(await sent())
+            except ModelError as error:
+                return error.failure
 
         outcome, spent = await persist(once, judge.retries)
         if isinstance(outcome, Turn):

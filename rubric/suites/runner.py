@@ -15,9 +15,11 @@ from attrs import evolve, field, frozen
 from rubric import Budget, Candidate, Criterion, DefinitionError, Judge, Message, ModelError, Rubric, ToolCall
 from rubric.driving import Failure, Pipeline, Usage, pipeline
 from rubric.embed import CONCURRENCY, NOTHING, Finding, Limiter, StoreLike, Transport, clean, fields, side_by_side
+from rubric.engine import Plan
 from rubric.engine.grade import in_span
 from rubric.errors import UnreviewedWarning
 from rubric.grading.candidate_parts import asked_parts
+from rubric.models.chat_turns import paying_from
 from rubric.programs import allowing, programs_in
 from rubric.programs.processes import is_allowed
 from rubric.results import Row, Scored, Unjudged
@@ -80,6 +82,7 @@ async def run_suite(
     suite = suite.expanded(maker, runs)
     with (
         allowing(when=allow_scripts),
+        nullcontext() if budget is None else budget.priced(budget.prices),
         pipeline(concurrency=max(CONCURRENCY, concurrency), store=store, budget=budget, limits=limits) as opened,
     ):
         run = Run(suite, given, maker, opened, budget, cases, repeat)
@@ -106,7 +109,7 @@ class Prepared:
 
     Args:
         worst: The most that judging it is planned to cost; None if a price is unknown, 0 without a budget.
-        answering: The most that its answer is planned to cost; 0 if that is unknown, or without a budget.
+        answering: The plan of its answer; nothing if that is unknown, or without a budget.
         failure: Why it cannot be graded, if that is known already.
     """
 
@@ -115,7 +118,7 @@ class Prepared:
     candidate: Candidate | None = None
     deferred: str = ""
     worst: float | None = 0.0
-    answering: float = 0.0
+    answering: Plan = field(factory=Plan)
     failure: Failure | None = None
 
 
@@ -162,9 +165,10 @@ class Run:
                 worst = None if own is None or more is None else own + more[1]
                 plans[index] = evolve(plans[index], worst=worst)
             for each in plans:
-                if each.worst is None:
-                    for judge, _ in each.assigned.groups(each.case.rubric):
-                        self.cases.check(judge)
+                for judge, _ in each.assigned.groups(each.case.rubric) if each.worst is None else ():
+                    self.cases.check(judge)
+                for ask in each.answering.asks if each.answering.cost is None else ():
+                    self.cases.check(ask.judge)
         return plans
 
     def _prepare(self, case: Case) -> Prepared:
@@ -172,10 +176,10 @@ class Run:
         try:
             deferred = why_deferred(case, assigned, candidate, self.target)
             worst = 0.0 if deferred else self._worst(case, assigned, candidate)
-            answer = None if deferred or self.cases is None else plan_answer(case, self.target).cost
+            answer = Plan() if deferred or self.cases is None else plan_answer(case, self.target)
         except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
             return Prepared(case, assigned, candidate, failure=_failure_of(error))
-        return Prepared(case, assigned, candidate, deferred, worst, 0.0 if answer is None else answer[1])
+        return Prepared(case, assigned, candidate, deferred, worst, answer)
 
     def _worst(self, case: Case, assigned: Assigned, candidate: Candidate | None) -> float | None:
         if self.cases is None:
@@ -317,7 +321,6 @@ class Run:
         except Exception as error:  # noqa: BLE001 - a target of the user's own may raise anything
             failure = _failure_of(error)
             self.conversations.take(prepared.case, error)
-            self._charge(failure.usage)
             had = error.candidate if isinstance(error, _BrokenError) else prepared.candidate
             missing = with_key(had or prepared.case.responding(""), prepared.case)
             for case in repetitions:
@@ -351,28 +354,28 @@ class Run:
         if prepared.candidate is not None:
             return Response(with_key(prepared.candidate, case))
         assert self.target is not None  # noqa: S101 - else the case is deferred
+        answering = (prepared.answering.cost or (0.0, 0.0))[1]
         if self.cases is not None:
-            self.cases.refuse_beyond((prepared.worst or 0.0) + prepared.answering)
-        held = nullcontext() if self.cases is None else self.cases.holding(prepared.answering)
-        async with held as commit:
-            began = time.perf_counter()
-            try:
-                response = await _conversation(self.target, case) if case.turns else await _response(self.target, case)
-            except Exception as error:
-                if commit is not None:
-                    commit(_failure_of(error).usage)
-                raise
-            latency = time.perf_counter() - began
-            if commit is not None:
-                commit(response.usage)
-        self._charge(response.usage)
-        return evolve(response, candidate=with_key(with_metrics(response, latency), case))
-
-    def _charge(self, usage: Usage) -> None:
-        """Charge the *usage* of targets, whose requests do not pass the pipeline."""
-        self.pipeline.dispatcher.spent.add(usage)
+            self.cases.refuse_beyond((prepared.worst or 0.0) + answering)
         if self.requests is not None:
-            self.requests.charge(usage)
+            self.requests.refuse_beyond()
+        held = nullcontext(_nothing) if self.cases is None else self.cases.holding(answering)
+        async with held as commit:
+            began, usage = time.perf_counter(), Usage()
+            with paying_from(self.requests) as purse:
+                try:
+                    response = await (_conversation if case.turns else _response)(self.target, case)
+                    latency, usage = time.perf_counter() - began, response.usage
+                except Exception as error:
+                    usage = _failure_of(error).usage
+                    raise
+                finally:
+                    commit(usage)
+                    self.pipeline.dispatcher.spent.add(usage)
+                    # What a function says it took; requests of a model of ours have passed the budget.
+                    if self.requests is not None and (usage.calls > purse.passed or not purse.passed):
+                        self.requests.charge(usage)
+        return evolve(response, candidate=with_key(with_metrics(response, latency), case))
 
     async def _judge(self, prepared: Prepared, response: Response, number: int) -> Row:
         case, assigned, candidate = prepared.case, prepared.assigned, response.candidate
@@ -403,6 +406,10 @@ class Run:
             return self.pipeline.send
         before = number * max((_votes(judge) for judge, _ in assigned.groups(rubric)), default=1)
         return lambda ask: self.pipeline.send(evolve(ask, vote=ask.vote + before))
+
+
+def _nothing(_: Usage) -> None:
+    """Commit nothing: there is no budget."""
 
 
 async def _response(target: Target, case: Case) -> Response:

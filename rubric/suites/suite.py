@@ -212,8 +212,9 @@ class Suite(fields.Shown, Listed[Case]):
             allow_scripts: Whether to run the programs that the suite names as graders. They run with your rights, so
                 nothing runs them unless you say so: a suite is a file, and files come from others.
             concurrency: How many cases are in flight at once.
-            budget: What the judges may take, never overspent: a `Budget`, which suites may share. A case whose planned
-                cost does not fit into the rest is ungraded, and so is one whose retries and re-asks do not fit.
+            budget: What the judges, and a target that is a model, may take, never overspent: a `Budget`, which suites
+                may share. A case whose planned cost does not fit into the rest is ungraded, and so is one whose retries
+                and re-asks do not fit. What a function reports is charged; once a limit is reached, it is not called.
             store: A `Store`, or the path of one: keeps every reply of the judges, and answers from what it has.
             limits: The rate limits of the judges' models: `Limits`.
             repeat: How many times each candidate is graded, each a row of its own: `flips(report)` says how often the
