@@ -146,6 +146,8 @@ class RunOptions:
         plans = (suite.plan(judge, target=target).total for suite, target in zip(suites, targets, strict=True))
         budget = budget_of(self.max_cost, None, plans if was_given("prices") else ())
         expanded = [suite.expanded(to, self.run["runs"]) for suite, to in zip(suites, targets, strict=True)]
+        if self.by not in (None, "group", "key", "verdict", "rubric", "judge"):  # before anything is paid
+            Report("", tuple(_unfinished(case) for suite in expanded for case in suite)).grades.by(self.by)
         by = None if judge is None else as_judge(judge)
         earlier, asked = self._cases_to_rerun(expanded, files, by)
         name = ", ".join(suite.name for suite in suites) or "suite"
@@ -246,10 +248,8 @@ class RunOptions:
 
     def _partial_report(self, suite: Suite, done: Sequence[Row], said: str, duration: float) -> Report:
         finished = {row.id: row for row in done}
-        stopped = Failure("exception", "the run was interrupted before this case was finished")
-        builder = RowBuilder()
         cases = [one for case in suite for one in repeat_case(case, self.run["repeat"])]
-        rows = [finished.get(row_id(case), builder.row(case, stopped)) for case in cases]
+        rows = [finished.get(row_id(case)) or _unfinished(case) for case in cases]
         deferred: Deferred = self.run["deferred"]
         warnings, by = (*map(str, suite.warnings), said), version("rubric-grade")
         return Report(suite.name, tuple(rows), deferred, warnings, by, duration=duration)
@@ -283,6 +283,10 @@ class RunOptions:
             print_groups(report.grades, self.by, problem=self.is_for_machines)
         if comparison is not None and self.printed != "md":  # machines read the report on standard output
             output.print_markdown(comparison._repr_markdown_(), problem=self.is_for_machines)
+
+
+def _unfinished(case: Case) -> Row:
+    return RowBuilder().row(case, Failure("exception", "the run was interrupted before this case was finished"))
 
 
 SUITES_ONLY = names_in(RUNNING) - {"keep"}

@@ -32,8 +32,8 @@ _SENT = {
 }
 """The parameters of a model that are sent as the file gives them."""
 
-_QUIET = frozenset({"apiKey", "apiKeyEnvar", "apiBaseUrl", "apiHost", "organization", "cost", "headers", "basePath"})
-"""Parameters about how a provider is reached or billed, which LiteLLM knows by itself."""
+_QUIET = frozenset({"apiKey", "apiKeyEnvar", "organization", "basePath", "transform"})
+"""Parameters that the environment gives in place of a file, or that are not for the model."""
 
 
 MOST_RUNS = 1_000
@@ -136,7 +136,7 @@ def provider_of(at: Cursor, fill: Callable[[str], str]) -> Provider:
     except DefinitionError as problem:
         return Provider(name, missing=problem.message, transform=transform)  # of a fixed output, such as that of echo
     sent = _request_settings(config)
-    unsent = [_as_text(key) for key in config if key not in sent and key not in _QUIET and key != "transform"]
+    unsent = [_as_text(key) for key in config if key not in sent and key not in _QUIET]
     return Provider(name, model, FrozenMap(sent), transform=transform, unsent=tuple(unsent))
 
 

@@ -104,6 +104,8 @@ def _check_limits(criterion: Criterion, check: checks.Within, candidate: Candida
     took |= {n: value for n in check.limits if (value := getattr(candidate.metrics, n, None)) is not None}
     if unknown := [name for name in check.limits if name not in took]:
         cure = "let a live target answer, whose run is measured, or give the response with its `metrics`"
+        if unknown == ["cost"] and candidate.metrics.calls:  # a target was measured
+            cure = "give the price of its model: --price MODEL=IN,OUT, in Python Budget(prices={'MODEL': (IN, OUT)})"
         return _as_unjudged(criterion, "unsupported", f"the {' and '.join(unknown)} of the run is not known; {cure}")
     kept = {name: took[name] <= limit for name, limit in check.limits.items()}
     said = [

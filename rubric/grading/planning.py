@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from attrs import evolve, field, frozen
 
 from rubric.grading.candidate_parts import SEGMENTS, asked_parts, in_segments, no_answer
+from rubric.grading.code_checks import decide
 from rubric.grading.prompting import STEPS, SharedPrompt, as_question, compose, group_criteria, shared_prompt
 from rubric.grading.similarity import embedding_ask
 from rubric.grading.tool_use import most_of_a_turn, offer_tools
@@ -17,7 +18,7 @@ from rubric.internals.notebooks import as_html
 from rubric.internals.text import cell, counted, table
 from rubric.scoring.votes import Voter, fewest_votes, number_votes
 from rubric.values.candidates import Candidate
-from rubric.values.checks import Check, Similar
+from rubric.values.checks import Check, Similar, Within
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Unjudged
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
@@ -34,6 +35,7 @@ Worst = Callable[[Ask, int], float | None]
 """The most that an ask with so many further tokens may cost, in US dollars; None if that is unknown."""
 
 
+_MOST_UNJUDGED = 3
 _WIDE = 10
 """Times the least that the most may cost before a plan says why: a model that thinks has no usual length of a reply."""
 
@@ -60,6 +62,7 @@ class Plan(Guided):
             tokens of the prompt, and those of the window.
         unpriced: The judges whose price is unknown.
         priced: In US dollars, as *cost*: what the calls cost whose price is known.
+        unjudged: The criteria that are certain to stay unjudged, each with the reason.
     """
 
     usual_tokens: ClassVar[int] = 150  # of a reply: a verdict, and a sentence or two of reason
@@ -74,6 +77,7 @@ class Plan(Guided):
     beyond: tuple[tuple[str, int, int], ...] = ()
     unpriced: tuple[str, ...] = ()
     priced: tuple[float, float] = (0.0, 0.0)
+    unjudged: tuple[str, ...] = ()
 
     @classmethod
     def total(cls, plans: Iterable[Plan]) -> Plan:
@@ -92,6 +96,7 @@ class Plan(Guided):
             tuple(one for plan in every for one in plan.beyond),
             tuple(dict.fromkeys(name for plan in every for name in plan.unpriced)),
             (sum(plan.priced[0] for plan in every), sum(plan.priced[1] for plan in every)),
+            tuple(dict.fromkeys(said for plan in every for said in plan.unjudged)),
         )
 
     def __repr__(self) -> str:
@@ -108,7 +113,8 @@ class Plan(Guided):
             why += f"; {_extent(*self.priced, '${:.4f}')} of {', '.join(known)}" if known else ""
         cost = f"cost unknown{why}" if self.cost is None else self._dollars(*self.cost)
         calls = counted(1, "call") if self.least == self.most == 1 else f"{_extent(self.least, self.most)} calls"
-        said = "".join(f"; {remark}" for remark in (*self.remarks, *self._overlong()))
+        ends = (f"certain to stay unjudged: {each}" for each in self.unjudged[:_MOST_UNJUDGED])
+        said = "".join(f"; {remark}" for remark in (*self.remarks, *self._overlong(), *ends))
         return f"Plan: {calls}, {_extent(*self.prompt_tokens)} prompt tokens, {cost}{said}"
 
     def _dollars(self, low: float, high: float) -> str:
@@ -137,7 +143,7 @@ class Plan(Guided):
         """Return the plan as plain JSON-able data, messages included."""
         return {
             "calls": {"least": self.least, "most": self.most, "ceiling": self.ceiling},
-            **{name: list(getattr(self, name)) for name in ("prompt_tokens", "free", "remarks")},
+            **{name: list(getattr(self, name)) for name in ("prompt_tokens", "free", "remarks", "unjudged")},
             "cost": None if self.cost is None else list(self.cost),
             "beyond": [{"judge": name, "tokens": tokens, "window": window} for name, tokens, window in self.beyond],
             "asks": [
@@ -269,8 +275,10 @@ class _Planner:
         judged = [c for c in asking if c.applies_to(candidate) and no_answer(c, candidate, outer) is None]
         asked = {c.id for c in judged}
         free = tuple(c.id for c in criteria if c.id not in asked)
+        limits = [decide(c, candidate) for c in criteria if isinstance(c.answer, Within)]
+        lost = tuple(f"{each.id}: {each.failure.message}" for each in limits if isinstance(each, Unjudged))
         plans = [self._of_group(rubric, group, guidelines) for group in group_criteria(judged, self.judge)]
-        return Plan.total([Plan(free=free), *plans])
+        return Plan.total([Plan(free=free, unjudged=lost), *plans])
 
     def _of_group(self, rubric: Rubric, group: Sequence[Criterion], guidelines: str) -> Plan:
         match group[0].answer:
@@ -280,7 +288,9 @@ class _Planner:
                 return self.of_rubric(inner, inner.guidelines)
             case Similar() as check:
                 ask = embedding_ask(group[0], check, self.about.candidate.output, self.judge)
-                return self._of_ask(ask) if isinstance(ask, Ask) else Plan(free=(group[0].id,))
+                if isinstance(ask, Ask):
+                    return self._of_ask(ask)
+                return Plan(free=(group[0].id,), unjudged=(f"{group[0].id}: {ask.message}",))
             case _:
                 return self._of_ask(self._ask(rubric, group, guidelines))
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.models.litellm_library import library, ready, vendor_of
-from rubric.models.pricing import dearest, entry_of, litellm_folder, model_name
+from rubric.models.pricing import dearest, entry_for, entry_of, litellm_folder, model_name
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
@@ -58,25 +58,41 @@ def encoding_of(model: str) -> Encoding | None:
     """Return the encoding of *model*, loaded from LiteLLM's files; None if LiteLLM alone knows which it is."""
     import tiktoken  # noqa: PLC0415 - a module of C, for those who count
 
-    if "/" not in model and not entry_of(model):
-        return None
-    name = _USUAL
+    name: str | None = _USUAL
     if is_exact(model) and "gpt-4o" not in model:
-        try:  # a model that was tuned has the name of its base within its own
-            name = "" if "ft:" in model else tiktoken.encoding_name_for_model(model.rpartition("/")[2])
-        except KeyError:
-            return None
+        name = (
+            None if "ft:" in model else _tiktokens_name(model)
+        )  # a tuned model has the name of its base within its own
     folder = litellm_folder() / "litellm_core_utils" / "tokenizers"
-    if name not in _FILES or not (folder / _FILES[name]).is_file():  # another release may keep it elsewhere
+    if (
+        name is None or name not in _FILES or not (folder / _FILES[name]).is_file()
+    ):  # another release may keep it elsewhere
         return None
     os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)  # as LiteLLM's import does: tiktoken knows no other way
     return tiktoken.get_encoding(name)
 
 
+def _tiktokens_name(model: str) -> str | None:
+    """Return the name of the encoding that tiktoken has for *model*; None if it knows no such model."""
+    import tiktoken  # noqa: PLC0415 - as above
+
+    try:
+        return tiktoken.encoding_name_for_model(model.rpartition("/")[2])
+    except KeyError:
+        return None
+
+
+@lru_cache(maxsize=256)
 def is_exact(model: str) -> bool:
-    """True if the tokeniser of *model* comes with LiteLLM, so that its tokens are counted exactly."""
+    """
+    True if the tokeniser of *model* comes with LiteLLM, so that its tokens are counted exactly.
+
+    Of a name that neither a list nor tiktoken has, nobody knows the tokeniser, though its server speaks as OpenAI's.
+    """
     vendor = model.partition("/")[0] if "/" in model else entry_of(model).get("litellm_provider")
-    return bool(model) and (vendor or vendor_of(model)[1]) in ("openai", "azure")
+    if "ft:" in model:
+        return (vendor or vendor_of(model)[1]) in ("openai", "azure")
+    return vendor in ("openai", "azure") and bool(entry_for(model) or _tiktokens_name(model))
 
 
 async def load_tokeniser(model: str) -> None:

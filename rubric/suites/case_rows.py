@@ -61,7 +61,8 @@ class RowBuilder(embed.RowBuilder):
         share = f"skipped as asked: {', '.join(skipped)}; {result.coverage:.0%} of the weight was judged"
         more["warnings"] = tuple(map(clean, (*warnings, *result.warnings, *([share] if skipped else []))))
         graded = candidate or case.candidate or case.responding("")
-        result = evolve(result, key=graded.key, group=graded.group, variables=graded.variables, tags=case.tags)
+        variables = {**case.cell, **graded.variables}  # groups of results are told by both
+        result = evolve(result, key=graded.key, group=graded.group, variables=FrozenMap(variables), tags=case.tags)
         return self.of(result, row_id(case), graded, **more)
 
     def deferred_row(self, case: Case, reason: str) -> Row:

@@ -17,6 +17,7 @@ from attrs import Attribute, converters, evolve, field, frozen
 from rubric import Candidate, DefinitionError, Judge, Message, Rubric, Run, ToolCall
 from rubric.embed import FrozenMap, fields, guided
 from rubric.suites.providers import Provider
+from rubric.suites.slots import check_slots, fill_slots
 from rubric.values import AnyJudge, Event, Place, RunMetrics, as_judge, candidates, rubric_of
 
 answering: ContextVar[bool] = ContextVar("answering", default=False)
@@ -222,6 +223,9 @@ class Case(fields.Shown):
 def cells(case: Case, judges: Sequence[tuple[str, AnyJudge]] = (), prompts: Sequence[str] = ()) -> Iterator[Case]:
     """Yield *case* once for each cell: each named judge with each input of *prompts*. An axis may be empty."""
     judge_axis: list[tuple[str, AnyJudge] | None] = [*judges] or [None]
+    texts = {**({"input": case.input} if case.input else {}), **case.variables}
+    for n, prompt in enumerate(prompts):
+        check_slots(prompt, texts, f"prompts[{n}]", repr, "braces of the text itself come from a variable")
     prompt_axis = [*enumerate(prompts, 1)] or [(0, "")]
     for judge, (number, prompt) in product(judge_axis, prompt_axis):
         label: list[str] = []
@@ -231,5 +235,6 @@ def cells(case: Case, judges: Sequence[tuple[str, AnyJudge]] = (), prompts: Sequ
             changes |= {"judge": judge[1], "cell": {**case.cell, "model": judge[0]}}
         if number:  # 0: there is no such axis
             label.append(f"prompt {number}")
-            changes |= {"input": prompt, "history": None, "cell": {**changes["cell"], "prompt": prompt}}
+            cell = {**changes["cell"], "prompt": prompt}
+            changes |= {"input": fill_slots(prompt, texts), "history": None, "cell": cell}
         yield evolve(case, id=f"{case.id} [{', '.join(label)}]", **changes)

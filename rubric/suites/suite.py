@@ -158,10 +158,11 @@ class Suite(fields.Shown, Listed[Case]):
 
         Args:
             judges: Judges, juries, panels or model names; a cell keeps its own, whatever judge `run` gets.
-            prompts: The inputs of the cells, in place of the case's.
+            prompts: The inputs of the cells, in place of the case's: `{{ name }}` shows a variable of the case, and
+                `{{ input }}` its own input.
 
         Raises:
-            DefinitionError: Two judges share a name, and so would the ids of their cells.
+            DefinitionError: Two judges share a name, and so would the ids of their cells; or a slot names no variable.
         """
         given: tuple[Any, ...] = fields.as_tuple("judges", judges, object, "judges")
         named = [(judge.name if isinstance(judge, Judge) else repr(judge), judge) for judge in map(as_judge, given)]

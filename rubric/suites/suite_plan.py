@@ -23,7 +23,7 @@ from rubric.suites.repetition import RUN
 from rubric.suites.targets.base import DeferError, TargetLike
 from rubric.suites.targets.models import opening
 from rubric.suites.targets.providers import PROVIDERS, Providers, as_target, model_for
-from rubric.values import AnyJudge
+from rubric.values import AnyJudge, RunMetrics
 
 if TYPE_CHECKING:
     from rubric.suites.suite import Suite
@@ -117,7 +117,9 @@ class SuitePlan(Presented, Listed[CasePlan]):
     @property
     def sentence(self) -> str:
         """How many cases there are, the calls and what they cost; nothing has been sent."""
+        lost = sum(bool(case.plan.unjudged or case.unsupported) and not case.deferred for case in self.cases)
         cases = counted(len(self.cases), "case") + (f", {len(self.deferred):,} deferred" if self.deferred else "")
+        cases += f", {lost:,} certain to be ungraded" if lost else ""
         calls = self.total.line().removeprefix("Plan: ")
         return f"{clean(self.suite) or 'suite'}: {cases}, {calls}; nothing has been sent"
 
@@ -143,6 +145,7 @@ def _line(case: CasePlan, why: str) -> tuple[str, ...]:
     calls = f"{plan.most}" if plan.least == plan.most else f"{plan.least} to {plan.most}"
     cost = "unknown" if plan.cost is None else f"${plan.cost[1]:.4f}"
     parts = [f"deferred: {why}" if why else "deferred"] if case.deferred else []
+    parts += [f"ungraded: {said}" for said in case.plan.unjudged]
     parts += [f"ungraded: no grader here for {', '.join(case.unsupported)}"] if case.unsupported else []
     remark = "; ".join([*parts, *(f"runs {script}, if scripts are allowed" for script in case.scripts)])
     return case.id, case.source, case.judge, calls, cost, remark
@@ -208,7 +211,8 @@ def plan_choice(
 
 def _plan(case: Case, assigned: Assigned, target: object) -> CasePlan:
     """Plan *case*."""
-    plan = plan_case(case, assigned, case.candidate)
+    answering = plan_answer(case, target)
+    plan = plan_case(case, assigned, case.candidate, answering)
     plan = evolve(plan, unpriced=()) if assigned.missing else plan  # no judge is named whose price could be given
     model = None if case.output is not None else model_for(target, case)
     lacking = "" if model is None else model.chat.why_not()
@@ -219,7 +223,7 @@ def _plan(case: Case, assigned: Assigned, target: object) -> CasePlan:
         "fixed response" if case.output is not None else live,
         clean(assigned.name(case.rubric)) if plan.asks and not assigned.missing else "",
         plan,
-        plan_answer(case, target),
+        answering,
         clean(lacking or why_deferred(case, assigned, case.candidate, target)),
         tuple(map(clean, dict.fromkeys(programs_in(case.rubric)))),
         tuple(dict.fromkeys(clean(shorten(check.type, 200)) for check in unsupported_graders(case.rubric))),
@@ -253,10 +257,19 @@ def why_deferred(case: Case, assigned: Assigned, candidate: Candidate | None, ta
     return assigned.why_not(case.rubric, candidate)
 
 
-def plan_case(case: Case, assigned: Assigned, candidate: Candidate | None) -> Plan:
-    """Plan the grading of *candidate*; without one, of about 2,000 characters for which every condition holds."""
+def plan_case(case: Case, assigned: Assigned, candidate: Candidate | None, answering: Plan | None = None) -> Plan:
+    """
+    Plan the grading of *candidate*; without one, of about 2,000 characters for which every condition holds.
+
+    Args:
+        answering: The plan of the model that makes the candidate, by which it is known what its run will tell.
+    """
     rubric = case.rubric if candidate is not None else _unconditional(case.rubric)
     graded = candidate if candidate is not None else _stand_in(case)
+    if candidate is None:
+        model = answering is not None and answering.asks
+        cost, rest = (None if answering and answering.unpriced else 0.0), (None if model else 0.0)
+        graded = evolve(graded, metrics=RunMetrics(latency=0.0, tokens=0, calls=1, cost=cost, perplexity=rest))
     plans = (plan_grade(graded, share(rubric, ids), judge) for judge, ids in assigned.groups(rubric))
     return evolve(Plan.total(plans), remarks=())  # those on a rubric are for its author
 

@@ -373,6 +373,13 @@ def _bounds(new: Floats, old: Floats, scale: Scale) -> Interval | None:
     return float(least.mean()), float(most.mean())
 
 
+_CELLS = (
+    "from attrs import evolve; "
+    "new, old = ([evolve(g, key=g.key.rpartition({!r})[0]) for g in half] for half in (new, old))"
+)
+"""Makes the keys of two halves of a matrix those of its cases."""
+
+
 def _pairs(a: Judged, b: Judged) -> tuple[list[str], Codes, Codes, list[str], list[str]]:
     """Return the names of the pairs, their rows in both, and what one lacks. Names that repeat pair in order."""
     by_key = any(a.keys) and any(b.keys)
@@ -385,7 +392,9 @@ def _pairs(a: Judged, b: Judged) -> tuple[list[str], Codes, Codes, list[str], li
     both = [name for name in rows_a if name in rows_b]
     if not both:
         (one, _), (other, _) = next(iter(rows_a)), next(iter(rows_b))
-        raise DefinitionError("new", f"no candidate is in both runs: {one!r}, ... and {other!r}, ...")
+        ends = (end for end in (" [", " / ") if one.rpartition(end)[0] == other.rpartition(end)[0] != "")
+        cure = "".join(f"; the cells of a matrix: {_CELLS.format(end)}" for end in ends)
+        raise DefinitionError("new", f"no candidate is in both runs: {one!r}, ... and {other!r}, ...{cure}")
     sides = ((rows_a, rows_b), (rows_b, rows_a))
     only_a, only_b = ([n if k == 1 else f"{n}, result {k}" for n, k in x if (n, k) not in y] for x, y in sides)
     first, second = (np.array([rows[name] for name in both], dtype=np.intp) for rows in (rows_a, rows_b))

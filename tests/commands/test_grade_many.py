@@ -711,6 +711,20 @@ def test_figures_of_a_suite_are_told_of_each_tag(folder: Path) -> None:
     assert "--by: expected tag, group" in CliRunner().invoke(main, [*command, "nothing"]).stderr
 
 
+def test_an_axis_of_a_matrix_groups_and_an_unknown_one_is_refused_before_the_first_call(folder: Path) -> None:
+    """What is paid is then grouped: the name is looked for in the cases."""
+    rows = "matrix: [{cell: {prompt: short}, input: a}, {cell: {prompt: long}, input: b}]"
+    (folder / "cells.yaml").write_text(f"suite: s\n{rows}\ncases: [{{id: a, output: Thanks, rubric: Thanks}}]\n")
+    command = ["grade", str(folder / "cells.yaml"), "-j", "offline", "--no-keep", "--by"]
+    found = CliRunner().invoke(main, [*command, "prompt", "--quiet"]).stdout
+    assert "prompt short: 1 result" in found
+    assert "prompt long: 1 result" in found
+    refused = CliRunner().invoke(main, [*command, "promt"])
+    assert "did you mean 'prompt'?" in refused.stderr
+    assert refused.stdout == ""
+    assert "2 cases" not in refused.stderr  # the line before the first call
+
+
 def test_a_disk_that_is_full_for_a_while_is_told_once_and_nothing_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

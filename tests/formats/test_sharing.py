@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Case, Choices, Criterion, LoadError, Rubric
-from rubric.formats.native.sharing import fill_slots, share, spread
+from rubric.formats.native.sharing import share, spread
 from rubric.formats.suites import convert, dumps_suite, load_suite, loads_suite
+from rubric.suites.slots import fill_slots
 from rubric.suites.suite import Suite
 from tests.places import ROOT
 from tests.places import SHARED as BESIDE
@@ -62,7 +63,7 @@ suite: greetings
 defaults: {rubric: "Is a {{ tone }} greeting", tags: [smoke]}
 matrix:
   - {cell: {prompt: short}, input: "Greet me in {{language}}."}
-  - {id: "{{id}} [long]", cell: {prompt: long}, input: "Write in {{ language }} {{ other }}.", tags: [slow]}
+  - {id: "{{id}} [long]", cell: {prompt: long}, input: "Write in {{ language }} {other}.", tags: [slow]}
 cases:
   - {id: french, variables: {language: French, tone: warm}}
   - {id: german, variables: {language: "German\\n", tone: formal}, rubric: Is formal}
@@ -75,18 +76,18 @@ def test_a_case_is_crossed_with_each_row() -> None:
     found = [(case.id, case.input, case.rubric.text, case.tags) for case in loads_suite(SHARED)]
     assert found == [
         ("french / short", "Greet me in French.", "Is a warm greeting", ("smoke",)),
-        ("french [long]", "Write in French {{ other }}.", "Is a warm greeting", ("slow",)),
+        ("french [long]", "Write in French {other}.", "Is a warm greeting", ("slow",)),
         ("german / short", "Greet me in German.", "Is formal", ("smoke",)),
-        ("german [long]", "Write in German {{ other }}.", "Is formal", ("slow",)),
+        ("german [long]", "Write in German {other}.", "Is formal", ("slow",)),
         ("alone", "Hi", "Is a dry greeting", ("smoke",)),
     ]
 
 
 def test_a_slot_shows_a_variable_of_any_name() -> None:
     """Hyphens, dots and blanks within the braces do not matter."""
-    text = "suite: s\ndefaults: {rubric: 'Is {{my-tone}}, {{ a.b }} and {{  c  }}, not {{ other }}'}\ncases:\n"
+    text = "suite: s\ndefaults: {rubric: 'Is {{my-tone}}, {{ a.b }} and {{  c  }}'}\ncases:\n"
     (case,) = loads_suite(text + "  - {output: x, variables: {my-tone: warm, a.b: dry, c: kind}}")
-    assert case.rubric.text == "Is warm, dry and kind, not {{ other }}"
+    assert case.rubric.text == "Is warm, dry and kind"
 
 
 def test_each_case_has_the_place_of_what_it_was_written_as() -> None:
@@ -121,7 +122,18 @@ def test_the_matrix_of_a_ci_system_is_answered_with_its_rows() -> None:
         ("tags: [slow]", "inptu: x", "matrix[1].inptu: unknown key; did you mean 'input'?"),
         ("rubric: Is formal", "rubirc: Is formal", "9:67: cases[1].rubirc: unknown key"),
         ("- {cell: {prompt: short}, ", "- x\n  - {cell: {prompt: short}, ", "matrix[0]: expected a mapping"),
-        ("variables: {language: French, tone: warm}", "cell: {a: b}", ""),
+        ("variables: {language: French, tone: warm}", "cell: {a: b}, variables: {tone: warm}", ""),
+        ("{{language}}", "{{ langauge }}", 'unknown slot {{ langauge }}; write input: "Greet me in {{ language }}."'),
+        (
+            "{{language}}",
+            "{{ other }}",
+            "unknown slot {{ other }}; variables of the case: language, tone; for braces in the",
+        ),
+        ("{{language}}", "{{ language | upper }}", 'a slot is {{ name }}; write input: "Greet me in {{ language }}."'),
+        ("{{language}}", "{language}", 'a slot is {{ name }}; write input: "Greet me in {{ language }}."'),
+        ("a {{ tone }} gr", "a {{ tune }} gr", 'unknown slot {{ tune }}; write rubric: "Is a {{ tone }} greeting"'),
+        ("a {{ tone }} gr", "a {{ vars.tone }} gr", 'write rubric: "Is a {{ tone }} greeting"'),
+        ("rubric: Is formal", "input: Hello", "counts before the input of its row, which would have no effect"),
     ],
 )
 def test_what_is_wrong_has_its_place(old: str, new: str, said: str) -> None:

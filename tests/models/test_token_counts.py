@@ -30,7 +30,7 @@ SAMPLE = [name for name in CHATS if LIST[name]["litellm_provider"] in pricing._F
     "model",
     [
         "openai/gpt-5-mini", "gpt-5-mini", "gpt-4", "openai/gpt-4-turbo", "gpt-3.5-turbo", "azure/gpt-4.1", "azure/eu/gpt-4o",
-        "openai/o3", "openai/unlisted", "ft:gpt-4o-mini:acme::x", "ft:gpt-4.1-2025-04-14", "anthropic/claude-sonnet-4-5",
+        "openai/o3", "ft:gpt-4o-mini:acme::x", "ft:gpt-4.1-2025-04-14", "anthropic/claude-sonnet-4-5",
         "claude-sonnet-4-5", "gemini/gemini-2.5-flash", "groq/llama-3.3-70b-versatile", "openrouter/openai/gpt-4o",
         "mistral/mistral-large-latest", "deepseek/deepseek-chat", "ollama/llama3", "somebody/unlisted", "unlisted",
     ],
@@ -65,7 +65,11 @@ def highest(name: str) -> tuple[object, ...]:
 
 
 def test_a_plan_and_a_budget_import_no_litellm() -> None:
-    """With listed models of usual vendors, also where a prompt is long: the import would take seconds, in silence."""
+    """
+    With listed models of usual vendors, also where a prompt is long: the import would take seconds, in silence.
+
+    Nor does a budget with the price of a model that no list has.
+    """
     code = """
 import asyncio, sys
 from rubric import Budget, Candidate, Judge, Limits, Rubric, plan
@@ -79,6 +83,12 @@ for model in ("openai/gpt-5-mini", "anthropic/claude-sonnet-4-5", "gemini/gemini
         budget.check(judge)
         assert asyncio.run(budget.claim(ask)).most.tokens > 100
     assert asyncio.run(refusal(ask, 10)) is not None
+for name, via in (("openai/m-a", "http"), ("my-model", "http://127.0.0.1:9/v1"), ("azure/ours", "http")):
+    judge = Judge(name, via=via, params={} if via != "http" else {"api_base": "http://127.0.0.1:9/v1"})
+    ask = next(flow(Candidate("Hello"), Rubric(["It greets"]), judge))[0]
+    budget = Budget(cost=1.0, prices={name: (1, 2)})
+    budget.check(judge)
+    assert asyncio.run(budget.claim(ask)).most.pico > 0
 assert "litellm" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)

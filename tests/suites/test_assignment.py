@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from attrs import evolve
 
-from rubric import Budget, Contains, Criterion, DefinitionError, Grade, Judge, Jury, Panel, Rubric, Ungraded, grade
+from rubric import (
+    Budget,
+    Contains,
+    Criterion,
+    DefinitionError,
+    Grade,
+    Judge,
+    Jury,
+    Panel,
+    Rubric,
+    Ungraded,
+    grade,
+)
 from rubric.models.api_keys import why_keyless
 from rubric.models.registry import EnvironmentModel
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.testing.scripted_model import Says, ScriptedModel
+from rubric.trust import compare
 from tests.rows import each_row
 from tests.suite_help import GOOD, TWO, asks_of, one, saying
 
@@ -267,6 +281,50 @@ def test_a_matrix_has_a_case_a_judge_and_a_prompt() -> None:
     assert [case.input for case in cells] == ["Hi", "Ho", "Hi", "Ho"]
     assert cells.cases[3].cell == {"model": repr(jury), "prompt": "Ho"}
     assert [row.usage.calls for row in cells.run("no-vendor/no-model")] == [1, 1, 3, 3]
+
+
+@each_row(
+    ("prompt", "shown"),
+    [
+        ("Answer: {{ question }}", "Answer: Why?"),
+        ("{{question}} {{ n }} {{ input }}", "Why? 7 Hi"),
+        ("{{ qestion }}", "unknown slot {{ qestion }}; write '{{ question }}'"),
+        ("{{ other }}", "unknown slot {{ other }}; variables of the case: input, question, n"),
+        ("To {question}", "{question} would stay as it is: a slot is {{ name }}; write 'To {{ question }}'"),
+        ("${input}", "write '{{ input }}'"),
+        ("{{ question | upper }}", "write '{{ question }}'"),
+        ('{"a": 1}', '{"a": 1}'),
+    ],
+)
+def test_a_prompt_of_a_matrix_shows_the_variables_of_the_case_and_its_input(prompt: str, shown: str) -> None:
+    """A slot is filled as in a file, and one that names no variable is refused with the text that is meant."""
+    suite = Suite("x", [Case("a", "Is polite", input="Hi", variables={"question": "Why?", "n": 7})])
+    if "{{" in shown:
+        with pytest.raises(DefinitionError, match=f"^{re.escape('prompts[0]: ')}.*{re.escape(shown)}"):
+            suite.matrix(prompts=[prompt])
+        return
+    (cell,) = suite.matrix(prompts=[prompt])
+    assert (cell.input, cell.cell["prompt"]) == (shown, prompt)
+
+
+def test_cells_of_a_matrix_are_grouped_by_their_axes_and_compared() -> None:
+    """The pairs of two halves are told by the line of the error, as it is printed."""
+    cases = [Case(id_, "Is polite", output="Is polite", variables={"n": id_}) for id_ in ("a", "b")]
+    grades = Suite("x", cases).matrix(judges=["offline"], prompts=["Hi {{ n }}", "Ho"]).run().grades
+    halves = grades.by("prompt")
+    assert [*halves] == ["Hi {{ n }}", "Ho"]
+    assert [*grades.by("model")] == ["offline"]
+    assert [*grades.by("n")] == ["a", "b"]
+    new, old = halves.values()
+    with pytest.raises(DefinitionError, match="no candidate is in both runs") as caught:
+        compare(new, old)
+    names = {"new": new, "old": old}
+    exec(caught.value.message.partition("; the cells of a matrix: ")[2], names)  # noqa: S102 - a cure that is printed
+    assert (len(names["new"]), {each.key for each in names["new"]}) == (2, {"a", "b"})
+    assert compare(names["new"], names["old"]).criteria[0].n == 2
+    others = [evolve(each, key="z") for each in old]
+    with pytest.raises(DefinitionError, match=r"no candidate is in both runs: 'a \[.*', \.\.\. and 'z', \.\.\.$"):
+        compare(new, others)
 
 
 def test_cells_that_could_not_be_told_apart_are_refused() -> None:

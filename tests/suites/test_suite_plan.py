@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,8 @@ from rubric.suites import ModelTarget
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.suites.suite_plan import NO_RESPONSE
-from rubric.values import Script, Unsupported
+from rubric.values import Script, Similar, Unsupported, Within
+from rubric.values.checks import Check
 from tests.places import SHARED
 from tests.suite_help import GOOD, TWO, asks_of, many, one, saying
 
@@ -158,6 +160,44 @@ def test_a_grader_that_is_not_there_is_told_before_anything_is_paid_for() -> Non
     assert planned["a"].unsupported == ("javascript", "latency")
     assert planned.to_dict()["cases"][0]["unsupported"] == ["javascript", "latency"]
     assert "ungraded: no grader here for javascript, latency" in planned._repr_markdown_()
+
+
+@pytest.mark.parametrize(
+    ("check", "target", "said"),
+    [
+        (Similar("Hi"), None, "x: a rubric does not choose whom to ask for embeddings"),
+        (Similar("Hi", model=lambda texts: [[1.0] for _ in texts]), None, ""),
+        (Within(cost=1), None, "x: the cost of the run is not known; let a live target answer"),
+        (Within(latency=1), None, "x: the latency of the run is not known; let a live target answer"),
+        (Within(cost=1), ModelTarget("openai/my-own"), "give the price of its model: --price MODEL=IN,OUT"),
+        (Within(cost=1), ModelTarget("openai/gpt-5-mini"), ""),
+        (Within(perplexity=1), ModelTarget("openai/gpt-5-mini"), "x: the perplexity of the run is not known"),
+        (Within(latency=1, tokens=1, calls=1), ModelTarget("openai/my-own"), ""),
+        (Within(cost=1), lambda _: "a function may tell it", ""),
+    ],
+)
+def test_what_is_certain_to_stay_unjudged_is_told_before_anything_is_paid_for(
+    check: Check, target: Any, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing embeds, no price is known, or a run does not tell what is limited: with the reason, and the cure."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    rubric = Rubric("r").expects("Is kind").checks(check, id="x")
+    planned = Suite("s", [Case("a", rubric, input="Hi", output=None if target else "Hello")]).plan(
+        "openai/gpt-5-mini", target=target
+    )
+    assert ("1 certain to be ungraded" in planned.sentence) == bool(said)
+    assert any(said in told for told in planned["a"].plan.unjudged) == bool(said)
+    assert ("ungraded: x: " in planned._repr_markdown_()) == bool(said)
+    if target is None:
+        assert ("certain to stay unjudged: x: " in repr(plan("Hello", rubric, "openai/gpt-5-mini"))) == bool(said)
+
+
+def test_a_cost_is_known_by_the_price_that_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then nothing is certain to stay unjudged."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    suite = Suite("s", [Case("a", Rubric("r").checks(Within(cost=1), id="x"), input="Hi")])
+    planned = suite.plan("offline", target="openai/my-own", prices={"openai/my-own": (1, 2)})
+    assert planned["a"].plan.unjudged == ()
 
 
 def test_cases_are_found_by_their_ids() -> None:

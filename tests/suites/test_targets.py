@@ -169,7 +169,8 @@ def test_the_providers_of_a_file_are_asked_only_on_request() -> None:
     bodies = sorted((request.body for request in endpoint.requests), key=lambda body: body["model"])
     assert [body["model"] for body in bodies] == ["gpt-5", "gpt-5-mini"]
     assert bodies[0]["messages"] == [{"role": "user", "content": "Say hi"}]
-    assert report[1].warnings[-1] == "top_k of the provider was not sent"
+    where = "no file sets an address: the environment does, such as OPENAI_BASE_URL"
+    assert report[1].warnings[-1] == f"apiHost, top_k of the provider was not sent; {where}"
 
 
 def test_a_provider_without_a_model_defers_its_case_and_says_why() -> None:

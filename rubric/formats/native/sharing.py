@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -21,14 +21,11 @@ from rubric.formats.json_values import each_text
 from rubric.formats.rubric_items import free_name
 from rubric.formats.yaml import on_a_line, to_yaml
 from rubric.suites.cases import Case
+from rubric.suites.slots import LIKE_SLOT, SLOT, VARIABLES, check_slots, fill_slots, text_of, texts_in
 
 Data = dict[str, Any]
 
 _FILLED = ("input", "messages", "output", "reference", "context", "rubric")
-_SLOT = re.compile(r"\{\{\s*([^{}\s]+)\s*\}\}")
-_LIKE_SLOT = re.compile(r"\$?\{\{\s*(?:[\w-]+\.)*([\w-]+)\s*\}\}|\$?\{([\w-]+)\}")
-"""What other systems fill in."""
-
 
 # -- reading ------------------------------------------------------------------------------------------------
 
@@ -133,98 +130,63 @@ def _check(key: str, data: Any, refused: Sequence[str] = ()) -> Data:
 
 def _case(case: Data, defaults: Data, row: Data) -> Data:
     variables = case.get("variables", row.get("variables", defaults.get("variables", {})))
+    if "input" in row and "input" in case:
+        said = "a case's own input counts before the input of its row, which would have no effect"
+        line = on_a_line({"variables": {"question": case["input"]}})[1:-1]
+        raise DefinitionError("input", f"{said}; write {line} in its place, and {{{{ question }}}} in the row")
     shared = {**defaults, **row}
-    filled = {key: fill_slots(shared[key], variables) for key in _FILLED if key in shared}
-    id_ = _SLOT.sub(lambda slot: str(case["id"]) if slot[1] == "id" else slot[0], row.get("id", _id_of(row)))
+    shown = {key: filled(key, shared[key], variables) for key in _FILLED if key in shared and key not in case}
+    id_ = SLOT.sub(lambda slot: str(case["id"]) if slot[1] == "id" else slot[0], row.get("id", _id_of(row)))
     if not row:
-        return {**shared, **filled, **case}
-    own = {key: fill_slots(case[key], variables) for key in _FILLED if key in case}
-    made = {**shared, **filled, **case, **own, "id": id_}
-    refuse_unfilled(made, case)
-    return made
+        return {**shared, **shown, **case}
+    own = {key: filled(key, case[key], variables) for key in _FILLED if key in case}
+    return {**shared, **shown, **case, **own, "id": id_}
 
 
-def refuse_unfilled(case: Data, written: Data | None = None) -> None:
+def filled(key: str, value: Any, variables: Any) -> Any:
+    """Return *value*, shared at *key*, with the *variables* of a case; refuse a slot that none fills."""
+    names = [*_mapping(variables)]
+    check_slots(value, names, key, lambda text: on_a_line({key: text})[1:-1], _braces(key))
+    return fill_slots(value, variables)
+
+
+def _braces(key: str) -> str:
+    file = f"file://{'rubric.yaml' if key == 'rubric' else 'text.md'}"
+    return f"for braces in the text itself, have it in a file: {key}: {file}"
+
+
+def refuse_unfilled(case: Data) -> None:
     """
-    Refuse texts of a *case*, written out, in which one of its variables seems to stand, with the text that is meant.
-
-    Args:
-        case: Fields of a case.
-        written: What it was written as, if it is of a matrix, which fills in its slots.
+    Refuse own texts of a *case* in which one of its variables seems to stand, with the text that is meant.
 
     Raises:
         DefinitionError: It has such a text.
     """
     known = {**_mapping(case.get("cell")), **_mapping(case.get("variables"))}
     for key in _FILLED:
-        for text in _texts((case if written is None else written).get(key)):
-            found = [*_LIKE_SLOT.finditer(text)]
+        for text in texts_in(case.get(key)):
+            found = [*LIKE_SLOT.finditer(text)]
             slots = [slot for slot in found if (slot[1] or slot[2]) in known]
-            file = f"file://{'rubric.yaml' if key == 'rubric' else 'text.md'}" if found else ""
-            in_a_file = f"for braces in the text itself, have it in a file: {key}: {file}"
             for slot in found:
                 if slot[0].startswith("${{") and slot[1] not in known:  # which no text of its own has
                     said = f"{slot[0]} would stay as it is, and no variable of the case is called {slot[1]}"
-                    raise DefinitionError(key, f"{said}; write what it stands for; {in_a_file}")
-            if written is not None:
-                slots = [slot for slot in slots if not _SLOT.fullmatch(slot[0]) or "." in slot[0]]
+                    raise DefinitionError(key, f"{said}; write what it stands for; {_braces(key)}")
             whole = text
             for slot in reversed(slots):
-                name = slot[1] or slot[2]
-                shown = _text(known[name]) if written is None else f"{{{{ {name} }}}}"
-                whole = f"{whole[: slot.start()]}{shown}{whole[slot.end() :]}"
+                whole = f"{whole[: slot.start()]}{text_of(known[slot[1] or slot[2]])}{whole[slot.end() :]}"
             if slots:
-                said = f"{slots[0][0]} would stay as it is: "
-                said += "a slot is {{ name }}" if written is not None else "a case's own texts have no slots"
+                said = f"{slots[0][0]} would stay as it is: a case's own texts have no slots"
                 line = on_a_line({key: whole})[1:-1]
-                raise DefinitionError(key, f"{said}; write {line}; {in_a_file}")
+                raise DefinitionError(key, f"{said}; write {line}; {_braces(key)}")
 
 
 def _mapping(value: Any) -> Data:
     return value if isinstance(value, dict) else {}
 
 
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for inner in value if isinstance(value, list) else value.values():
-            yield from _texts(inner)
-
-
 def _id_of(row: Data) -> str:
     cell = row.get("cell")
     return " / ".join(["{{id}}", *map(str, cell.values())]) if isinstance(cell, dict) else "{{id}}"
-
-
-def fill_slots(value: Any, variables: Any) -> Any:
-    """
-    Return *value* with the *variables* of its case in the slots of its texts and keys; a slot without one stays.
-
-    Raises:
-        DefinitionError: Two keys, such as labels of a choice, become one.
-    """
-    if isinstance(value, list):
-        return [fill_slots(inner, variables) for inner in value]
-    shown = variables if isinstance(variables, Mapping) else {}
-    if isinstance(value, str):
-        return _SLOT.sub(lambda slot: _text(shown[slot[1]]) if slot[1] in shown else slot[0], value)
-    if not isinstance(value, dict):
-        return value
-    filled = {fill_slots(key, shown): fill_slots(inner, shown) for key, inner in value.items()}
-    if len(filled) < len(value):
-        keys = ", ".join(str(key) for key in value if fill_slots(key, shown) != key)
-        raise DefinitionError("", f"its variables make the same text of two keys ({keys}); give them other values")
-    return filled
-
-
-def _text(value: Any) -> str:
-    """Return the text that a slot shows; the line end that a block of YAML has is not a part of it."""
-    return value.removesuffix("\n") if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-VARIABLES = "{{variables}}"
-"""What stands in a rubric for all variables of its case, where they are data of a check."""
 
 
 def with_variables(value: Any, new: Any, old: Any = VARIABLES) -> Any:
@@ -282,7 +244,10 @@ def _cross(cases: Sequence[Data]) -> tuple[list[Data], list[Data]] | None:
     named = [
         {"id": group[0]["id"].removesuffix(ends[0]), **case} for group, case in zip(groups, held, strict=True) if ends
     ]
-    again = [_case(case, {}, row) for case in named for row in matrix]
+    try:
+        again = [_case(case, {}, row) for case in named for row in matrix]
+    except DefinitionError:  # its texts have slots of their own
+        return None
     return (named, matrix) if again == [*cases] else None
 
 
@@ -315,14 +280,14 @@ def _template(key: str, cases: Sequence[Data]) -> list[Any]:
 def _becomes(value: Any, key: str, case: Data) -> bool:
     """True if *value*, said for several cases, is what *case* has at *key*."""
     try:
-        return bool((fill_slots(value, case.get("variables")) if key in _FILLED else value) == case[key])
+        return bool((filled(key, value, case.get("variables")) if key in _FILLED else value) == case[key])
     except DefinitionError:
         return False
 
 
 def _with_slots(value: Any, case: Data) -> Any:
     """Return *value* of *case* with slots in place of the texts of its variables."""
-    names = {_text(said): name for name, said in case.get("variables", {}).items() if _text(said).strip()}
+    names = {text_of(said): name for name, said in case.get("variables", {}).items() if text_of(said).strip()}
     if not names or not all(map(str.isidentifier, names.values())):
         return value
     texts = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))))
@@ -360,4 +325,4 @@ def _slotted(case: Data) -> str:
 def _name(rubric: Data) -> str:
     first = next(iter(rubric.get("criteria") or [{}]))
     name = str(rubric.get("rubric") or (first.get("id") if isinstance(first, dict) else first) or "rubric")
-    return _SLOT.sub(r"\1", name)[:40]
+    return SLOT.sub(r"\1", name)[:40]

@@ -18,11 +18,12 @@ from rubric.formats.native.meant import are_rows, tell
 from rubric.formats.native.meant_cases import meant_case
 from rubric.formats.native.rubric import loading_of, meant_row, read_images, read_rubric, reading_from
 from rubric.formats.native.runs import read_call, read_message, read_metrics, read_run
-from rubric.formats.native.sharing import fill_slots, refuse_unfilled, share, spread, with_variables
+from rubric.formats.native.sharing import refuse_unfilled, share, spread, with_variables
 from rubric.formats.notes import Loading, Notes
 from rubric.formats.yaml import on_a_line
 from rubric.internals.fields import names_a_file, nearest, suggest
 from rubric.suites.cases import Case, Turn
+from rubric.suites.slots import fill_slots
 from rubric.suites.suite import Suite
 from rubric.values.criteria import refuse_metric
 from rubric.values.places import Place

@@ -113,7 +113,9 @@ class Providers(fields.Shown):
         if provider.transform is not None:
             given = response.candidate.output if found is None else found  # data stays data
             response = await _transform(response, given, provider.transform, case)
-        notes = [f"{', '.join(provider.unsent)} of the provider was not sent"] if provider.unsent else []
+        where = "; no file sets an address: the environment does, such as OPENAI_BASE_URL"
+        named = where * bool({"apiBaseUrl", "apiHost"}.intersection(provider.unsent))
+        notes = [f"{', '.join(provider.unsent)} of the provider was not sent{named}"] if provider.unsent else []
         return evolve(response, warnings=(*response.warnings, *notes))
 
 
