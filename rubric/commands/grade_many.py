@@ -82,7 +82,8 @@ class _Noted:
             why = shorten(self.rows.of(result).reason, 200)
             self.short.append(f"  {shorten(result.key or f'#{result.index}', 80)}: {why}")
         if len(self.counts) == FIRST and (now := self.counts.summary()).ungraded == FIRST and now.usage.calls:
-            print_line(f"{self.called}: {NO_GRADE}: {next(iter(now.reasons))}", problem=True)
+            said = f"{self.called}: {NO_GRADE}: {next(iter(now.reasons))}; Ctrl-C ends the run"
+            print_line(f"{said}, and --limit {FIRST} grades no more than these", problem=True)
         if self.keeper.folder is not None:
             self.keeper.add(self.rows.of(result))
         if self.keeps:

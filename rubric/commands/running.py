@@ -170,7 +170,8 @@ class RunOptions:
                         keeper.add(row)
                         advance()
                         if len(done) == FIRST and all(each.status == "ungraded" and each.usage.calls for each in done):
-                            output.print_line(f"{', '.join(files)}: {NO_GRADE}: {row.reason}", problem=True)
+                            said = f"{', '.join(files)}: {NO_GRADE}: {row.reason}; Ctrl-C ends the run with a report"
+                            output.print_line(f"{said}, and --fail-fast would have ended it", problem=True)
 
                     report = suite.run(judge, target=target, on_row=on_row, **given)
             except KeyboardInterrupt:

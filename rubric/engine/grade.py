@@ -15,6 +15,7 @@ from attrs import evolve
 from rubric.engine.pipeline import CONCURRENCY, Dispatcher, Options, StoreLike, adrive, check_loop
 from rubric.errors import DefinitionError, UngradedError, UnreviewedWarning
 from rubric.grading.flow import check, flow
+from rubric.internals.fields import names_a_file
 from rubric.internals.guided import guided
 from rubric.internals.telemetry import TRACES, grade_span, warn_of
 from rubric.models.api_keys import default_judge
@@ -284,7 +285,7 @@ def plan(
 
     Args:
         candidates: One candidate, or several as for `grade_many`: an iterable (not an async one), a column or a frame,
-            or the `Path` of such a file. A text and a mapping are one candidate, and so is any other `Path`.
+            or the path of such a file. Any other text, mapping or `Path` is one candidate.
         rubric: As for `grade`; or a list of rubrics, one for each candidate.
         judge: As for `grade`.
         columns: Of several, as for `grade_many`.
@@ -301,6 +302,8 @@ def plan(
     from rubric.models.token_counts import count_tokens, worst_cost  # noqa: PLC0415 - as above
 
     judges, checked = judge_or_default(judge), checked_rubrics(rubric, given_rubric)
+    if isinstance(candidates, str) and names_a_file(candidates) and holds_many(Path(candidates)):
+        candidates = Path(candidates)  # as `grade_many` takes it; no text that is graded looks like this
     is_file_of_one = isinstance(candidates, Path) and not holds_many(candidates)
     if is_file_of_one or isinstance(candidates, Candidate | str | Mapping):
         candidates = [one_candidate(candidates)]

@@ -8,9 +8,10 @@ A reader raises all problems of a value at once, each with its path; `read_as` f
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from typing import Any, TypeVar, cast
@@ -90,6 +91,21 @@ class UnknownKeyError(WrongKeyError):
     ) -> None:
         super().__init__("", f"unknown key {key!r}")
         self.key, self.allowed, self.owner, self.value, self.refusal = key, allowed, owner, value, refusal
+
+
+def _unless_cut(unknown: UnknownKeyError, given: Data, rows: Container[Any]) -> Iterator[WrongKeyError]:
+    """Yield *unknown*, of a key in *given*; where a comma cut a text within braces, the whole text, once."""
+    key, parts = "", list[str]()
+    for name, value in given.items():
+        is_rest = value is None and name not in rows and parts
+        if not is_rest and unknown.key in parts[1:]:
+            break
+        key, parts = (key, [*parts, str(name)]) if is_rest else (name, [value] if isinstance(value, str) else [])
+    if unknown.key not in parts[1:]:
+        yield unknown
+    elif unknown.key == parts[1]:
+        whole = json.dumps(", ".join(parts), ensure_ascii=False)
+        yield WrongKeyError("", f"unknown key; within braces a comma ends a text; write {key}: {whole}")
 
 
 def message_of(problem: DefinitionError) -> str:
@@ -192,7 +208,8 @@ def reader_of(
             if key not in rows:
                 allowed = [*rows, *(name for name in beside if name not in rows)]
                 refusal = partial(_refusal, rows, fields, given[key])
-                gathering.problems.append(((key,), UnknownKeyError(key, allowed, cls.__name__, given[key], refusal)))
+                unknown = UnknownKeyError(key, allowed, cls.__name__, given[key], refusal)
+                gathering.problems += [((key,), problem) for problem in _unless_cut(unknown, given, rows)]
         gathering.finish()
         return cls(**values)
 

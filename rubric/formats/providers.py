@@ -132,6 +132,9 @@ def provider_of(at: Cursor, fill: Callable[[str], str]) -> Provider:
             why = "a file describes it that is not within reach, or code in another language than Python"
             missing = f"{why}; name a model, or give a target in code"
             return Provider(name, missing=missing, transform=transform)
+        if id_ == "echo":  # whose answer is fixed, if there is one
+            missing = "it gives its prompt back, and the prompt is empty: a variable of it is missing"
+            return Provider(name, missing=missing, transform=transform)
         model = litellm_name(fill(id_))
     except DefinitionError as problem:
         return Provider(name, missing=problem.message, transform=transform)  # of a fixed output, such as that of echo

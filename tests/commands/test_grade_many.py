@@ -508,6 +508,7 @@ def test_a_judge_whose_replies_are_unreadable_is_told_early_and_when_the_run_is_
             done = graded(folder, *kept_in(folder), candidates="rows.jsonl", judge="openai/tiny")
             assert done.exit_code == 130
             assert "rows.jsonl: none of 20 results is a grade: unreadable: it holds no JSON" in done.stderr
+            assert "Ctrl-C ends the run, and --limit 20 grades no more than these" in done.stderr
             told = " ".join(done.stderr.split())
             found = re.search(
                 r"(\d+) ungraded: \1 × unreadable: it holds no JSON.*interrupted: \1 candidates were", told
@@ -529,7 +530,11 @@ def test_a_suite_whose_judge_cannot_be_read_is_told_early(folder: Path) -> None:
         done = CliRunner().invoke(main, ["grade", str(folder / "suite.yaml"), "--judge", "openai/tiny"])
         assert done.stderr.count("suite.yaml: none of 20 results is a grade: ") == 1
         assert "it holds no JSON" in done.stderr
-        assert server.requests
+        assert "Ctrl-C ends the run with a report, and --fail-fast would have ended it" in " ".join(done.stderr.split())
+        sent = len(server.requests)
+        fast = ["grade", str(folder / "suite.yaml"), "--judge", "openai/tiny", "--fail-fast", "--concurrency", "1"]
+        CliRunner().invoke(main, fast)
+        assert len(server.requests) - sent == 2  # a case, and its re-ask
     assert "is a grade" not in CliRunner().invoke(main, ["grade", str(folder / "suite.yaml"), "-j", "offline"]).stderr
 
 

@@ -328,6 +328,22 @@ def test_a_text_that_a_comment_cuts_is_refused(text: str) -> None:
     assert "quote" in problem.message
 
 
+@each_row(
+    ("criterion", "text"),
+    [
+        ("text: Says what to do next, politely", "Says what to do next, politely"),
+        ("id: a, text: Is kind, warm, and short, weight: 2", "Is kind, warm, and short"),
+        ("text: Names 3, 4 or 5", "Names 3, 4 or 5"),
+    ],
+)
+def test_a_text_that_a_comma_cuts_is_answered_with_the_quoted_text(criterion: str, text: str) -> None:
+    """Within braces a comma begins the next key; the text that is printed is read as it was meant."""
+    (said,) = problems(f"criteria: [{{{criterion}}}]")
+    assert ": unknown key; within braces a comma ends a text; write text: " in said
+    cure = said.partition("; write ")[2]
+    assert loads(f"criteria: [{{{cure}}}]").criteria[0].text == text
+
+
 @pytest.mark.parametrize(
     ("text", "cure"),
     [

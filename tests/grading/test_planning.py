@@ -88,14 +88,17 @@ def test_plans_add_up() -> None:
 
 
 def test_a_plan_takes_what_a_run_takes(tmp_path: Path) -> None:
-    """Rows, frames and files are planned as they are graded; a text that looks like a path is refused, a row without one named."""
+    """Rows, frames and files are planned as they are graded; a text that looks like one text's file is refused."""
     file = tmp_path / "replies.jsonl"
     file.write_text('{"output": "Good morning!"}\n"Go away."\n', encoding="utf-8")
     rows = [{"output": "Good morning!"}, "Go away."]
     assert plan(file, "Is polite", "offline") == plan(rows, "Is polite", "offline")
     assert steps(plan("Good morning!", "Is polite", "offline")) == (1, 1, 2)
+    assert plan(str(file), "Is polite", "offline") == plan(file, "Is polite", "offline")  # as grade_many takes it
+    with pytest.raises(DefinitionError, match=r"there is no file.*nowhere\.csv"):
+        plan("nowhere.csv", "Is polite", "offline")
     with pytest.raises(DefinitionError, match="looks like the path of a file"):
-        plan(str(file), "Is polite", "offline")
+        plan("reply.txt", "Is polite", "offline")
     assert "1 of 2 rows hold no candidate and are left out: candidates[1]: expected a text" in repr(
         plan(["Hi.", None], "Is polite", "offline")
     )

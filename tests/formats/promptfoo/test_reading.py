@@ -634,6 +634,16 @@ def test_a_fixed_output_and_the_echo_provider_need_no_target() -> None:
     assert (first.output, second.output) == ('{"said":"hi"}', "Say hi")
 
 
+def test_an_echo_of_nothing_is_told_with_its_cause() -> None:
+    """The prompt lacks its variable, so there is no answer to grade; it is no model that would need a vendor."""
+    suite = loads(
+        "prompts: ['{{a}}']\nproviders: [echo]\ntests: [{vars: {b: hi}, assert: [{type: contains, value: h}]}]"
+    )
+    (row,) = suite.run("offline", target="providers")
+    assert row.status == "deferred"
+    assert "'echo': it gives its prompt back, and the prompt is empty: a variable of it is missing" in row.reason
+
+
 def test_a_chat_is_read_as_messages() -> None:
     """A prompt that is a JSON list of messages is filled text by text, so that no value can break it."""
     (case,) = loads("""
