@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, evolve, field, frozen
+from attrs import evolve, field, frozen
 
 from rubric.errors import ModelError
 from rubric.internals import background_loop
@@ -25,57 +26,24 @@ from rubric.models.chat_completions import (
 from rubric.models.failure_kinds import no_vendor
 from rubric.models.litellm import complete
 from rubric.models.litellm_library import ready, vendor_of
-from rubric.models.retry import persist
+from rubric.models.retry import attempt
 from rubric.values.chats import at
-from rubric.values.requests import MOST_TOKENS, Ask, Failure, Outgoing, Reply, Usage
+from rubric.values.requests import MOST_TOKENS, Ask, Failure, Limiter, Outgoing, Reply, Usage
 from rubric.values.runs import Media
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from rubric.engine.budget import Budget
     from rubric.values.judges import Judge
 
 
 _CUT = Failure("truncated", "cut at max_tokens")
 
 
-@define
-class Purse:
-    """The *budget* that the requests for one candidate pass, and how many have *passed* it."""
-
-    budget: Budget | None = None
-    passed: int = 0
-
-    @asynccontextmanager
-    async def paying(self, ask: Ask) -> AsyncIterator[Callable[[Turn | Failure], Turn | Failure]]:
-        """Yield what commits the outcome of *ask*, and returns it with its cost by the prices of the budget."""
-        if self.budget is None:
-            yield lambda outcome: outcome
-            return
-        budget = self.budget
-        async with budget(ask) as commit:
-            self.passed += 1
-
-            def committed(outcome: Turn | Failure) -> Turn | Failure:
-                outcome = evolve(outcome, usage=budget.price_usage(ask.judge, outcome.usage))
-                commit(outcome if isinstance(outcome, Failure) else Reply(None, usage=outcome.usage))
-                return outcome
-
-            yield committed
-
-
-_PURSE: ContextVar[Purse] = ContextVar("rubric_purse", default=Purse())  # noqa: B039 - without a budget it is constant
-
-
-@contextmanager
-def paying_from(budget: Budget | None) -> Iterator[Purse]:
-    """Let the requests that are made within pass *budget*."""
-    token = _PURSE.set(purse := Purse(budget))
-    try:
-        yield purse
-    finally:
-        _PURSE.reset(token)
+PAYING: ContextVar[tuple[Limiter | None, Callable[[Judge, Usage], Usage]]] = ContextVar(
+    "rubric_paying", default=(None, lambda _, usage: usage)
+)
+"""What each request of a target passes, such as a budget, and its usage at agreed prices; a run sets them."""
 
 
 @frozen
@@ -188,29 +156,20 @@ class ChatModel:
             sent = {"model": judge.name, "messages": [*map(dict, messages)], "max_tokens": judge.max_tokens}
             return {**sent, "tools": [*map(dict, tools)]} if tools else sent
 
-        async def sent() -> Turn | Failure:
-            try:
-                response, unsent = await background_loop.on_background(complete(judge, request))
-                return turn_from(response, unsent, values_of(judge.params))
-            except ModelError as error:
-                return error.failure
-            except Exception as error:  # noqa: BLE001 - such as a reply in a new shape
-                return Failure.of(error)
+        turns = list[Turn]()
 
-        async def once() -> Turn | Failure:
-            try:
-                await ready()
-                async with _PURSE.get().paying(self.ask(messages, tools)) as committed:
-                    return committed(await sent())
-            except ModelError as error:
-                return error.failure
+        async def answer(_: Ask) -> Reply:
+            response, unsent = await background_loop.on_background(complete(judge, request))
+            turns.append(turn_from(response, unsent, values_of(judge.params)))
+            return Reply(turns[-1].text, usage=turns[-1].usage)
 
-        outcome, spent = await persist(once, judge.retries)
-        if isinstance(outcome, Turn):
-            spent += outcome.usage
-            if outcome.finish != "length":
-                return evolve(outcome, usage=spent)
+        limiter, price = PAYING.get()
+        model: Any = SimpleNamespace(answer=answer, ready=ready, is_punctual=True)  # LiteLLM keeps the deadline
+        outcome = await attempt(model, self.ask(messages, tools), limiter=limiter)
+        spent = price(judge, outcome.usage)
+        if isinstance(outcome, Reply) and turns[-1].finish != "length":
+            return evolve(turns[-1], usage=spent)
         failure = outcome if isinstance(outcome, Failure) else _CUT
         cure = f"={judge.max_tokens}; give more" if failure.kind == "truncated" else ""
         message = f"the target {judge.name!r}: {failure.message}{cure}"
-        raise ModelError(evolve(failure, message=message, usage=spent))
+        raise ModelError(evolve(failure, message=message, judge="", usage=spent))

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, field, frozen
 
 from rubric import Budget, Candidate, Criterion, DefinitionError, Judge, Message, ModelError, Rubric, ToolCall
-from rubric.driving import Failure, Pipeline, Usage, pipeline
+from rubric.driving import Ask, Failure, Pipeline, Usage, pipeline
 from rubric.embed import CONCURRENCY, NOTHING, Finding, Limiter, StoreLike, Transport, clean, fields, side_by_side
 from rubric.engine import Plan
 from rubric.engine.grade import in_span
 from rubric.errors import UnreviewedWarning
 from rubric.grading.candidate_parts import asked_parts
-from rubric.models.chat_turns import paying_from
+from rubric.models.chat_turns import PAYING
 from rubric.programs import allowing, programs_in
 from rubric.programs.processes import is_allowed
 from rubric.results import Row, Scored, Unjudged
@@ -355,27 +355,42 @@ class Run:
             return Response(with_key(prepared.candidate, case))
         assert self.target is not None  # noqa: S101 - else the case is deferred
         answering = (prepared.answering.cost or (0.0, 0.0))[1]
-        if self.cases is not None:
-            self.cases.refuse_beyond((prepared.worst or 0.0) + answering)
-        if self.requests is not None:
-            self.requests.refuse_beyond()
-        held = nullcontext(_nothing) if self.cases is None else self.cases.holding(answering)
-        async with held as commit:
-            began, usage = time.perf_counter(), Usage()
-            with paying_from(self.requests) as purse:
-                try:
-                    response = await (_conversation if case.turns else _response)(self.target, case)
-                    latency, usage = time.perf_counter() - began, response.usage
-                except Exception as error:
-                    usage = _failure_of(error).usage
-                    raise
-                finally:
+        async with AsyncExitStack() as stack:
+            commit = None
+            if self.cases is not None:
+                self.cases.refuse_beyond((prepared.worst or 0.0) + answering)
+                commit = await stack.enter_async_context(self.cases.holding(answering))
+            usage, began = Usage(), time.perf_counter()
+            try:
+                response = await self._ask(self.target, case)
+                latency, usage = time.perf_counter() - began, response.usage
+            except Exception as error:
+                usage = _failure_of(error).usage
+                raise
+            finally:
+                self.pipeline.dispatcher.spent.add(usage)
+                if commit is not None:
                     commit(usage)
-                    self.pipeline.dispatcher.spent.add(usage)
-                    # What a function says it took; requests of a model of ours have passed the budget.
-                    if self.requests is not None and (usage.calls > purse.passed or not purse.passed):
-                        self.requests.charge(usage)
         return evolve(response, candidate=with_key(with_metrics(response, latency), case))
+
+    async def _ask(self, target: Target, case: Case) -> Response:
+        """Return the response of *target*: requests of a model pass the budget, and a function says what it took."""
+        respond, budget, passed = _conversation if case.turns else _response, self.requests, list[Ask]()
+        if budget is None:
+            return await respond(target, case)
+        budget.refuse_beyond()
+        token = PAYING.set((lambda ask: passed.append(ask) or budget(ask), budget.price_usage))
+        usage = Usage()
+        try:
+            usage = (response := await respond(target, case)).usage
+        except Exception as error:
+            usage = _failure_of(error).usage
+            raise
+        finally:
+            PAYING.reset(token)
+            if usage.calls > len(passed) or not passed:
+                budget.charge(usage)
+        return response
 
     async def _judge(self, prepared: Prepared, response: Response, number: int) -> Row:
         case, assigned, candidate = prepared.case, prepared.assigned, response.candidate
@@ -406,10 +421,6 @@ class Run:
             return self.pipeline.send
         before = number * max((_votes(judge) for judge, _ in assigned.groups(rubric)), default=1)
         return lambda ask: self.pipeline.send(evolve(ask, vote=ask.vote + before))
-
-
-def _nothing(_: Usage) -> None:
-    """Commit nothing: there is no budget."""
 
 
 async def _response(target: Target, case: Case) -> Response:

@@ -48,7 +48,7 @@ KEPT = {
     ): "`rubric grade FILE` grades a file as one text, and says where it holds many",
     ("rubric.internals.row_files", "csv_text"): "labels are written as `rows_in` reads them, quoted for spreadsheets",
     ("rubric.internals.guesses", "word_cure"): "an unknown command or option is answered from the one table of guesses",
-    ("rubric.models.chat_turns", "paying_from"): "what a target spends passes the budget, as what a judge spends",
+    ("rubric.models.chat_turns", "PAYING"): "what a target spends passes the budget, as what a judge spends",
     ("rubric.values.requests", "PROGRAMS"): "`allowing` says that programs may run; the pipeline asks for it",
     ("rubric.formats.fields", "Gathering"): "an assertion type tells all that is wrong with its keys at once",
     ("rubric.formats.fields", "read_all"): "the fields of `field-accuracy` are read as lists in our own files",
