@@ -8,7 +8,6 @@ mark it, is not a reply: an error may be in the place of its output.
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -26,6 +25,7 @@ from rubric.suites.answer_files import with_answer_files
 from rubric.suites.cases import Case
 from rubric.suites.providers import text_of
 from rubric.suites.repetition import RUN, run_id
+from rubric.suites.slots import fill_slots
 from rubric.values import RunMetrics, Unsupported, Within
 from rubric.values.chats import candidate_of_chat, listed
 
@@ -424,14 +424,11 @@ def _of_cell(found: list[int], cases: tuple[Case, ...], reply: Reply) -> list[in
     return [n for n in found if len(cases[n].variables) == most]
 
 
-_SLOT = re.compile(r"\{\{\s*(\w+)\s*\}\}")
-
-
 def _asks(case: Case, prompt: str) -> bool:
     """True if *prompt*, a text or a chat as JSON, is what *case* asks, or the template of that."""
 
     def fill(text: str) -> str:
-        return _SLOT.sub(lambda slot: text_of(case.variables.get(slot[1], slot[0])), text).strip()
+        return str(fill_slots(text, case.variables)).strip()
 
     if not case.messages:
         return fill(prompt) == case.input.strip()

@@ -379,7 +379,12 @@ class Run:
         if budget is None:
             return await respond(target, case)
         budget.refuse_beyond()
-        token = PAYING.set((lambda ask: passed.append(ask) or budget(ask), budget.price_usage))
+
+        def passing(ask: Ask) -> Any:
+            passed.append(ask)
+            return budget(ask)
+
+        token = PAYING.set((passing, budget.price_usage))
         usage = Usage()
         try:
             usage = (response := await respond(target, case)).usage
