@@ -38,7 +38,7 @@ criteria:
         "support.yaml:1:12: threshold: expected a finite number from 0 to 1, got 2",
         "support.yaml:2:1: threshhold: unknown key; did you mean 'threshold'?",
         "support.yaml:5:5: criteria[0].wieght: unknown key; did you mean 'weight'?",
-        "support.yaml:6:13: criteria[0].weight: expected a finite number from 0, got -1; to take points off, write polarity: penalty and weight: 1",
+        "support.yaml:6:13: criteria[0].weight: expected a finite number from 0, got -1; what takes points off is a penalty, such as {text: Shouts, polarity: penalty, weight: 2}, and in the rubric aggregation: points",
         'support.yaml:9:11: criteria[2].text: expected text, got the boolean False; quote it: "no"',
         "support.yaml:10:10: criteria[3].id: the id 'cites' belongs to criteria[1] already; give one of them another",
     ]
@@ -82,7 +82,7 @@ criteria:
         ("text: a\nthreshold: 1e999", "2:12: threshold: expected a finite number, got 1e999; quote it if it is text"),
         (
             "text: a\nborderline: 0.9",
-            "2:13: borderline: expected at most the threshold 0.7, got 0.9; write borderline: 0.5",
+            "2:13: borderline: expected at most the threshold 0.7, got 0.9; such as borderline: 0.5",
         ),
         ("text: a\nstrict: 'true'", "2:9: strict: expected True or False, got 'true'; take the quotes off"),
         (
