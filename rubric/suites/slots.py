@@ -14,6 +14,9 @@ SLOT = re.compile(r"\{\{\s*([^{}\s]+)\s*\}\}")
 LIKE_SLOT = re.compile(r"\$?\{\{\s*(?:[\w-]+\.)*([\w-]+)\s*(?:\|[^{}]*)?\}\}|\$?\{([\w-]+)\}")
 """What other systems fill in."""
 
+_SEEN = ("input", "output", "reference", "context", "messages")
+"""What a judge is shown of each case."""
+
 VARIABLES = "{{variables}}"
 """What stands in a rubric for all variables of its case, where they are data of a check."""
 
@@ -72,6 +75,8 @@ def check_slots(value: Any, names: Collection[str], field: str, line: Callable[[
                 whole = f"{whole[: slot.start()]}{{{{ {near[0]} }}}}{whole[slot.end() :]}"
         if wrong:
             known = f"variables of the case: {', '.join(names)}" if names else "the case has no variables"
+            if seen := [name for name in _SEEN if re.search(rf"\{{ *{name} *\}}", text)]:
+                known = f"a judge is shown the {seen[0]} of its case, so leave the slot out, or say what it stands for"
             raise DefinitionError(field, f"{wrong}; {known if is_lost else f'write {line(whole)}'}; {braces}")
 
 

@@ -207,6 +207,21 @@ def test_variables_are_put_into_checks_alone() -> None:
     assert loads_suite(dumps_suite(suite)).cases == suite.cases
 
 
+def test_the_rubric_of_all_cases_shows_the_variables_of_each() -> None:
+    """As one that they refer to does; what a file has stays as it is, and so does what a suite writes."""
+    rubric = "{criteria: ['Names the {{ what }}', {check: {contains: '{{what}}'}}]}"
+    suite = loads_suite(f"suite: s\nrubric: {rubric}\ncases:\n" + "".join(
+        f"  - {{output: a, variables: {{what: {what}}}}}\n" for what in ("phone", "router")
+    ))  # fmt: skip
+    assert [[one.text for one in case.rubric] for case in suite] == [
+        [f"Names the {what}", f"contains '{what}'"] for what in ("phone", "router")
+    ]
+    braces = Suite("b", [Case(name, Rubric.of("Has {{ braces }}"), output="a") for name in "ab"])
+    assert loads_suite(dumps_suite(braces)).cases == tuple(
+        evolve(case, place=again.place) for case, again in zip(braces, loads_suite(dumps_suite(braces)), strict=True)
+    )
+
+
 def test_the_variables_of_a_case_are_written_once() -> None:
     """A check that repeats them all refers to them, so that cases with the same check have the same rubric."""
     tests = "".join(f"  - {{vars: {{q: {q}}}}}\n" for q in ("one", "two"))

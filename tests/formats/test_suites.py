@@ -267,7 +267,12 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
             "write matrix: [{cell: {order: 7, day: Friday}, variables: {order: 7, day: Friday}}, {cell: {order: 8",
         ),
         ("rubric: a b\ncases: [{output: 'see {order}', variables: {order: 7}}]", "write output: see 7"),
-        ("rubric: 'on {{ day }}'\ncases: [{output: a, variables: {day: Friday}}]", "write rubric: on Friday"),
+        (
+            "cases: [{output: a, rubric: ['on {{ day }}', {text: b c, weight: 2}], variables: {day: Friday}}]",
+            "write rubric: [on Friday, {text: b c, weight: 2}]",
+        ),
+        ("rubric: 'as {{ reference }}'\ncases: [{output: a, reference: b}]", "a judge is shown the reference of its case"),
+        ("rubric: 'on {{ dya }}'\ncases: [{output: a, variables: {day: b}}]", 'write rubric: "on {{ day }}"'),
         (
             "rubric: a b\nmatrix: [{variables: {day: Monday}}]\ncases: [{input: '${{ matrix.day }}?'}]",
             'a slot is {{ name }}; write input: "{{ day }}?"',

@@ -215,8 +215,6 @@ def _together(rest: dict[str, Any], keys: Collection[str], checks: Collection[st
         if isinstance(labels := rest.get(key), list) and isinstance(scores := take(_SCORES), list):
             is_paired = len(scores) == len(rest.pop(key))
             yield {"choices": dict(zip(map(str, labels), scores, strict=True)) if is_paired else None}
-    if isinstance(rest.get("metric"), str) and "text" in rest and "id" not in rest:
-        yield {"id": rest.pop("metric")}
     yield from filter(None, (_tree_in(rest), _group_in(rest)))
     if (points := take("penalty deduction")) not in (None, False):
         yield {"polarity": "penalty", **({} if points is True else {"weight": points})}
@@ -229,8 +227,9 @@ def _tree_words() -> dict[str, list[str]]:
 
 
 def _group_in(rest: dict[str, Any]) -> dict[str, Any]:
-    """Return the id of the criteria that stand in a criterion, where a word for a group names them; {} if none does."""
-    group = next((key for key in _TAGS if isinstance(rest.get(key), str)), "") if "criteria" in rest else ""
+    """Return the id that a word for a group of criteria, or for the metric of a text, names; {} if none does."""
+    names = _TAGS if "criteria" in rest else ("metric",) if "text" in rest else ()
+    group = next((key for key in names if isinstance(rest.get(key), str)), "")
     return {"id": rest.pop(group)} if group and "id" not in rest else {}
 
 

@@ -11,6 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -164,20 +165,22 @@ def refuse_unfilled(case: Data) -> None:
     """
     known = {**_mapping(case.get("cell")), **_mapping(case.get("variables"))}
     for key in _FILLED:
-        for text in texts_in(case.get(key)):
-            found = [*LIKE_SLOT.finditer(text)]
-            slots = [slot for slot in found if (slot[1] or slot[2]) in known]
-            for slot in found:
-                if slot[0].startswith("${{") and slot[1] not in known:  # which no text of its own has
-                    said = f"{slot[0]} would stay as it is, and no variable of the case is called {slot[1]}"
-                    raise DefinitionError(key, f"{said}; write what it stands for; {_braces(key)}")
-            whole = text
-            for slot in reversed(slots):
-                whole = f"{whole[: slot.start()]}{text_of(known[slot[1] or slot[2]])}{whole[slot.end() :]}"
-            if slots:
-                said = f"{slots[0][0]} would stay as it is: a case's own texts have no slots"
-                line = on_a_line({key: whole})[1:-1]
-                raise DefinitionError(key, f"{said}; write {line}; {_braces(key)}")
+        found = [slot for text in texts_in(case.get(key)) for slot in LIKE_SLOT.finditer(text)]
+        slots = [slot[0] for slot in found if (slot[1] or slot[2]) in known]
+        for slot in found:
+            if slot[0].startswith("${{") and slot[1] not in known:  # which no text of its own has
+                said = f"{slot[0]} would stay as it is, and no variable of the case is called {slot[1]}"
+                raise DefinitionError(key, f"{said}; write what it stands for; {_braces(key)}")
+        if slots:
+            line = on_a_line({key: each_text(case[key], partial(_with_values, known))})[1:-1]
+            shown = f"write {line}" if len(line) <= _LONGEST_LINE else "write what it stands for"
+            said = f"{slots[0]} would stay as it is: a case's own texts have no slots"
+            raise DefinitionError(key, f"{said}; {shown}; {_braces(key)}")
+
+
+def _with_values(known: Data, text: str) -> str:
+    """Return *text* with the values *known* in what looks like their slots."""
+    return LIKE_SLOT.sub(lambda slot: text_of(known[name]) if (name := slot[1] or slot[2]) in known else slot[0], text)
 
 
 def _mapping(value: Any) -> Data:
@@ -300,7 +303,9 @@ def _name_rubrics(cases: list[Data]) -> tuple[list[Data], Data]:
     slotted = [_slotted(case) if text else "" for text, case in zip(texts, cases, strict=True)]
     counts = Counter(text for pair in zip(texts, slotted, strict=True) for text in {*pair} if text)
     own = next(iter([text for text, count in Counter(filter(None, texts)).most_common(1) if count > 1]), None)
-    own = own if all("rubric" in case for case in cases) else None
+    said = {*texts_in(json.loads(own or "[]"))} - {VARIABLES}
+    is_plain = not any(map(LIKE_SLOT.search, said))  # what has slots would be filled
+    own = own if is_plain and all("rubric" in case for case in cases) else None
     names: dict[str, str] = {}
     asked = [case["rubric"] for case in cases if isinstance(case.get("rubric"), str)]  # would be taken for references
     for case, text, template in zip(cases, texts, slotted, strict=True):

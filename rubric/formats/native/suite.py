@@ -18,7 +18,7 @@ from rubric.formats.native.meant import are_rows, tell
 from rubric.formats.native.meant_cases import meant_case
 from rubric.formats.native.rubric import loading_of, meant_row, read_images, read_rubric, reading_from
 from rubric.formats.native.runs import read_call, read_message, read_metrics, read_run
-from rubric.formats.native.sharing import refuse_unfilled, share, spread, with_variables
+from rubric.formats.native.sharing import filled, refuse_unfilled, share, spread, with_variables
 from rubric.formats.notes import Loading, Notes
 from rubric.formats.yaml import on_a_line
 from rubric.internals.fields import names_a_file, nearest, suggest
@@ -131,10 +131,10 @@ def _read_written_out(data: Any) -> Suite:
                     _refuse_threshold(case, case.get("rubric", default), named)
                 rubric: Any = "unknown"  # where its reference is wrong, so that the rest of the case is read
                 with gathering.at("cases", index):
-                    rubric = _rubric_of(case, named, default)
-                typed = case.get("rubric", shared)
+                    rubric = _rubric_of(case, named, default, shared)
+                is_named = _is_reference(case.get("rubric", shared))
                 with gathering.at("cases", index):
-                    refuse_unfilled(case | {"rubric": rubric if _is_reference(typed) else typed})
+                    refuse_unfilled(case | {"rubric": rubric if is_named else case.get("rubric")})
                 with gathering.at("cases", index, "rubric"):
                     rubric = _follow(rubric)
                 held = {} if rubric is None else {"rubric": with_variables(rubric, case.get("variables", {}))}
@@ -230,11 +230,16 @@ def _check_new(id_: Any, index: int, first: dict[str, int]) -> None:
         raise DefinitionError("", f"the id {id_!r} belongs to cases[{first[id_]}] already; give one of them another")
 
 
-def _rubric_of(case: dict[str, Any], named: dict[Any, Any], default: Any) -> Any:
-    """Return the rubric of *case*, or the *default*; `{ref: name}` is one of those *named*, with its slots filled."""
+def _rubric_of(case: dict[str, Any], named: dict[Any, Any], default: Any, shared: Any) -> Any:
+    """
+    Return the rubric of *case*, or the *default*, with its slots filled; `{ref: name}` is one of those *named*.
+
+    *shared* is the default as it was written: what a file has is taken as it is.
+    """
     rubric = case.get("rubric", default)
     if not _is_reference(rubric):
-        return rubric
+        is_own = "rubric" in case or rubric is None or (isinstance(shared, str) and _is_path(shared))
+        return rubric if is_own else filled("rubric", rubric, case.get("variables", {}))
     name, known = rubric["ref"], [str(key) for key in named]
     found = named.get(name) if isinstance(name, str) else None
     if found is None:
