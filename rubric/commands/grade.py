@@ -316,7 +316,10 @@ def grade(files: Sequence[str], **given: Any) -> None:
         concurrency = {name: given[name] for name in ("concurrency",) if given[name] is not None}
         try:
             budget = options.budget_of(None, None)
-            result = grade_candidate(candidate, rubric, inputs.judge, store=running.store, budget=budget, **concurrency)
+            with allowing(when=inputs.allow_scripts):
+                result = grade_candidate(
+                    candidate, rubric, inputs.judge, store=running.store, budget=budget, **concurrency
+                )
         except UngradedError as problem:
             running.keep_one(problem.result, candidate, files)
             print_result(problem.result, running.form, quiet=running.quiet)

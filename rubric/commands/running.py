@@ -290,7 +290,7 @@ def _unfinished(case: Case) -> Row:
     return RowBuilder().row(case, Failure("exception", "the run was interrupted before this case was finished"))
 
 
-SUITES_ONLY = names_in(RUNNING) - {"keep"}
+SUITES_ONLY = names_in(RUNNING) - {"keep", "allow_scripts"}
 """The options that one candidate has no use for."""
 
 

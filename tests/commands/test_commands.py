@@ -600,12 +600,15 @@ def test_scripts_need_leave(tmp_path: Path) -> None:
     witness = tmp_path / "witness"
     program = f"import json,sys,pathlib; pathlib.Path({str(witness)!r}).touch(); print(json.dumps({{'score': 1}}))"
     script = json.dumps([sys.executable, "-c", program])
-    file = tmp_path / "s.yaml"
-    file.write_text(f"suite: x\ncases: [{{id: a, output: Hi, rubric: [{{check: {{script: {script}}}}}]}}]\n")
-    assert run("grade", str(file), "-j", "offline").exit_code == 2
-    assert not witness.exists()
-    assert run("grade", str(file), "-j", "offline", "--allow-scripts").exit_code == 0
-    assert witness.exists()
+    suite, rubric, reply = tmp_path / "s.yaml", tmp_path / "r.yaml", tmp_path / "reply.txt"
+    suite.write_text(f"suite: x\ncases: [{{id: a, output: Hi, rubric: [{{check: {{script: {script}}}}}]}}]\n")
+    rubric.write_text(f"criteria: [{{check: {{script: {script}}}}}]\n")
+    reply.write_text("Hi")
+    for files in ([str(suite)], [str(rubric), str(reply)]):
+        assert run("grade", *files, "-j", "offline").exit_code == 2
+        assert not witness.exists()
+        assert run("grade", *files, "-j", "offline", "--allow-scripts").exit_code == 0
+        witness.unlink()
 
 
 def test_a_suite_is_converted(suite: str, tmp_path: Path) -> None:
