@@ -44,7 +44,7 @@ def card(result: Any) -> str:
     names = [row.rubric, result.key or ("" if result.index is None else f"#{result.index}")]
     head = html.header(sentence(row), title=" · ".join(filter(None, names)))
     shown = Shown(row, anchor_of([row]), result.rubric)
-    lead, body = tag("div", shown.bar, class_="lead"), _draw("inside", shown)
+    lead, body = tag("div", shown.bar, class_="lead"), draw("inside", shown)
     return html.fragment(html.card(head, lead, body, transcript(result.exchanges), kind=row.status))
 
 
@@ -65,7 +65,7 @@ def reply_of(outcome: Reply | Failure) -> tuple[str, str]:
 
 def exchange(judge: str, about: str, messages: Sequence[Mapping[str, Any]], reply: tuple[str, str]) -> Html:
     """Return one request as a line that unfolds its messages and the raw *reply*, a text and how it ended."""
-    return _draw("exchange", judge, about, [(str(m["role"]), content_of(m)) for m in messages], *map(clean, reply))
+    return draw("exchange", judge, about, [(str(m["role"]), content_of(m)) for m in messages], *map(clean, reply))
 
 
 def content_of(message: Mapping[str, Any]) -> str:
@@ -166,13 +166,13 @@ def _disagrees(entry: Entry) -> bool:
     return bool(known) and min(known) < 0.5 <= max(known)  # noqa: PLR2004
 
 
-def inside(row: Row, anchor: str, rubric: Rubric | None = None) -> Html:
-    """Return all there is to a result: why, the criteria and the votes, and the candidate with the quotes marked."""
-    return _draw("inside", Shown(row, anchor, rubric))
+def draw(macro: str, *values: object) -> Html:
+    """
+    Return what a *macro* of `cards.html` makes of *values*.
 
-
-def _draw(macro: str, *values: object) -> Html:
-    """Return what a *macro* of `cards.html` makes of *values*."""
+    Of a `Shown`, `case` is a line with its status, score and bar, which unfolds what is `inside`: why, the criteria and
+    the votes, and the candidate with the quotes marked.
+    """
     return Html(getattr(html.macros("cards.html", *_WORDS), macro)(*values))
 
 
@@ -182,12 +182,7 @@ _WORDS = (_agreement, _disagrees, _entries_with_answers, pieces, shorten)
 # -- many results ----------------------------------------------------------------------------------------
 
 
-def case(row: Row, anchor: str, *, rubric: Rubric | None = None) -> Html:
-    """Return *row* as a line with its status, score and bar, which unfolds its card; *rubric* draws its trees."""
-    return _draw("case", Shown(row, anchor, rubric))
-
-
-def summary_card(summary: Summary, *more: object, title: str = "") -> Html:
+def summary_card(summary: Summary, *more: object) -> Html:
     """Return counts, rates and each criterion of many results as a card, followed by *more*."""
     graded = summary.passed + summary.failed
     said = f"{summary.passed:,} of {graded:,} grades pass" if graded else "Nothing was graded"
@@ -198,7 +193,7 @@ def summary_card(summary: Summary, *more: object, title: str = "") -> Html:
         badges.append(html.badge(f"{summary.ungraded:,} ungraded", "ungraded"))
     counts = {"passed": summary.passed, "failed": summary.failed, "ungraded": summary.ungraded}
     return html.card(
-        html.header(f"{said}.", *badges, title=title),
+        html.header(f"{said}.", *badges),
         html.facts(*figures_of(summary)),
         charts.shares(counts) if summary.results else None,
         *remarks(summary),
@@ -275,7 +270,7 @@ def cards(results: Sequence[Any], summary: Summary) -> str:
     rows = [build.of(result, name_of_result(result, n)) for n, result in enumerate(some)]
     anchor = anchor_of(rows)
     lines: list[object] = [_answers(rows, anchor)] if rows else []
-    lines += [case(row, f"{anchor}-{n}", rubric=some[n].rubric) for n, row in enumerate(rows)]
+    lines += [draw("case", Shown(row, f"{anchor}-{n}", some[n].rubric)) for n, row in enumerate(rows)]
     more = len(results) - len(rows)
     rest = tag("p", f'{more:,} more: report("page.html")', class_="soft") if more > 0 else None
     shown = html.section("Results", *lines, rest) if lines else None

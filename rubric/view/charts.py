@@ -34,7 +34,7 @@ Measured = tuple[object, float | None, tuple[float, float] | None, str]
 """A name (or `Html`), a value in 0..1, the interval that it lies within, and a remark such as a number of results."""
 
 
-def intervals(rows: Iterable[Measured], *, head: Sequence[str] = ("criterion", "", "mean", "interval", "")) -> Html:
+def intervals(rows: Iterable[Measured]) -> Html:
     """Return a table of values with a bar for the interval of each; a value of None was not measured."""
     lines = []
     for name, value, interval, remark in rows:
@@ -42,7 +42,7 @@ def intervals(rows: Iterable[Measured], *, head: Sequence[str] = ("criterion", "
         drawn = "" if value is None else band(low, value, high, kind="plain")
         said = "" if interval is None else f"{low:.2f} to {high:.2f}"
         lines.append((name, drawn, "–" if value is None else f"{value:.2f}", said, remark))
-    return table(head, lines, figures=(2, 3))
+    return table(("criterion", "", "mean", "interval", ""), lines, figures=(2, 3))
 
 
 def shares(counts: Mapping[str, int]) -> Html:

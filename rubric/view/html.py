@@ -35,18 +35,13 @@ KINDS = ("passed", "failed", "ungraded", "deferred", "plain", "gate")
 """The colours of badges, bars and cards: good, bad, in doubt, not done, neutral; and the outline of a failed gate."""
 
 
-class Html(str):
-    """Text that is markup already, and is not escaped again."""
-
-    __slots__ = ()
-
-    def __html__(self) -> Html:
-        return self
+Html = Markup
+"""Text that is markup already, as Jinja's macros make it, and is not escaped again."""
 
 
-def escape(value: object) -> Html | Markup:
+def escape(value: object) -> Html:
     """Return *value* as markup: `Html` unchanged, anything else as the text that it is, invisible characters shown."""
-    if isinstance(value, Html | Markup):  # Jinja's macros make `Markup`
+    if isinstance(value, Html):
         return value
     text = str(value)
     if not (text.isascii() and text.isprintable()):  # most texts and attributes are, and hide nothing
@@ -78,9 +73,9 @@ def tag(name: str, /, *children: object, **attributes: object) -> Html:
     return Html(opening) if name in _EMPTY else Html(f"{opening}{join(children)}</{name}>")
 
 
-def join(parts: Iterable[object], between: str = "") -> Html:
+def join(parts: Iterable[object]) -> Html:
     """Return *parts* one after the other, without those that are None."""
-    return Html(between.join([escape(part) for part in parts if part is not None]))
+    return Html("".join([escape(part) for part in parts if part is not None]))
 
 
 def text(value: str, limit: int = LONGEST, *, class_: str = "") -> Html:
@@ -142,8 +137,8 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]], *, figures: 
     return tag("div", drawn, more, class_="scroll", tabindex="0")
 
 
-def _cell(value: object) -> Html | Markup:
-    return value if isinstance(value, Html | Markup) else text("" if value is None else str(value))
+def _cell(value: object) -> Html:
+    return value if isinstance(value, Html) else text("" if value is None else str(value))
 
 
 def candidate(words: object) -> Html:
@@ -221,20 +216,19 @@ def text_template(template: str) -> Template:
 # -- whole outputs ---------------------------------------------------------------------------------------
 
 
+STYLE = "style.css"
+"""The style sheet of all cards and pages; it styles nothing outside of an element of the class `rubric`."""
+
+
 @cache
 def file(name: str) -> str:
     """Return the text of one of our own files, such as a script."""
     return files("rubric.view").joinpath(name).read_text("utf-8")
 
 
-def style() -> str:
-    """Return the style sheet of all cards and pages; it styles nothing outside of an element of the class `rubric`."""
-    return file("style.css")
-
-
 def fragment(*body: object) -> str:
     """Return *body* for the output of a notebook's cell, with the style that it needs."""
-    return str(tag("div", Html(f"<style>{style()}</style>"), *body, class_="rubric"))
+    return str(tag("div", Html(f"<style>{file(STYLE)}</style>"), *body, class_="rubric"))
 
 
 def page(
@@ -253,7 +247,7 @@ def page(
     one script, by their hashes. *more_style* and *script* are our own: nothing in them is escaped. A form, which a page
     needs that is searched on a server, may lead to that server alone. *sources* are further directives.
     """
-    sheet = style() + more_style
+    sheet = file(STYLE) + more_style
     to = "'self'" if has_form else "'none'"
     policy = f"default-src 'none'; style-src {_hash(sheet)}; base-uri 'none'; form-action {to}"
     policy += f"; script-src {_hash(script)}" if script else ""

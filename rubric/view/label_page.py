@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rubric import DecisionTree, Rubric
 from rubric.embed import RowBuilder, clean, cut
 from rubric.view import charts, html
-from rubric.view.cards import inside, sentence
+from rubric.view.cards import Shown, draw, sentence
 from rubric.view.html import Html, join
 from rubric.view.rubrics import examples
 
@@ -63,7 +63,8 @@ def _judges(page: LabelPage, item: Drawn, place: int) -> Iterator[Html]:
         row = RowBuilder().of_record(result, page.rubric)
         badge = html.badge(row.verdict or "ungraded", row.verdict or "ungraded")
         head = html.header(sentence(row), badge, title=f"Judge: {clean(str(result.get('judge', '')))}")
-        yield html.card(head, inside(row, f"j{place}-{number}", page.rubric), kind=row.status)
+        shown = Shown(row, f"j{place}-{number}", page.rubric)
+        yield html.card(head, draw("inside", shown), kind=row.status)
 
 
 def _question(question: Question) -> dict[str, Any]:

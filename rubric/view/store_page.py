@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -15,7 +16,6 @@ from rubric.view.cards import exchange
 from rubric.view.run_data import block
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from rubric.results import Row
@@ -39,29 +39,16 @@ class Query:
 
 def search(path: Path, query: Query) -> tuple[list[dict[str, Any]], bool]:
     """Return the calls of one page, newest first, and whether there are more; raise `StoreError` without a store."""
-    matches = _matches(path, query)
-    found: list[dict[str, Any]] = []
-    for number, call in enumerate(matches):
-        if number >= query.start + SIZE:
-            matches.close()
-            return found, True
-        if number >= query.start:
-            found.append(call)
-    return found, False
-
-
-def _matches(path: Path, query: Query) -> Any:
     words = query.words.casefold().split()
 
-    def matching() -> Iterator[dict[str, Any]]:
-        for call in export(path, newest_first=True):
-            if query.state and call["state"] != query.state:
-                continue
-            said = "\n".join((call["model"], *(str(m[1]) for m in _messages(call)), *_reply(call))).casefold()
-            if all(word in said for word in words):
-                yield call
+    def matches(call: dict[str, Any]) -> bool:
+        if query.state and call["state"] != query.state:
+            return False
+        said = "\n".join((call["model"], *(str(m[1]) for m in _messages(call)), *_reply(call))).casefold()
+        return all(word in said for word in words)
 
-    return matching()
+    found = [*islice(filter(matches, export(path, newest_first=True)), query.start, query.start + SIZE + 1)]
+    return found[:SIZE], len(found) > SIZE
 
 
 def _messages(call: dict[str, Any]) -> list[Any]:

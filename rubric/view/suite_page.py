@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rubric.view import charts, html
-from rubric.view.cards import MOST_ROWS, anchor_of, case, histogram
+from rubric.view.cards import MOST_ROWS, Shown, anchor_of, draw, histogram
 from rubric.view.grid import grid_of
 from rubric.view.page import page, rows_data
 
@@ -46,7 +46,7 @@ def card(report: Report) -> str:
     """Return *report* as a card for a notebook: the first cases, those that did not pass before the others."""
     rows = sorted(report.rows, key=lambda row: row.status == "passed")
     anchor = anchor_of(rows[:MOST_ROWS])
-    lines = [case(row, f"{anchor}-{n}") for n, row in enumerate(rows[:MOST_ROWS])]
+    lines = [draw("case", Shown(row, f"{anchor}-{n}")) for n, row in enumerate(rows[:MOST_ROWS])]
     shares = charts.shares(report.counts)  # type: ignore[arg-type]  # a status is a text
     more = len(rows) - MOST_ROWS
     return html.fragment(html.render("suite_card.html", report=report, lines=lines, more=more, shares=shares))

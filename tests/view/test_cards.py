@@ -401,7 +401,7 @@ def test_attacks_in_a_page_of_results_run_nothing(browser: Browser, tmp_path: Pa
 
 def test_the_style_reaches_nothing_outside_of_a_card() -> None:
     """Each rule of the style sheet is limited to the class of our cards."""
-    for line in html.style().splitlines():
+    for line in html.file(html.STYLE).splitlines():
         if line[:1] not in (" ", "}", "/", "") and "{" in line:
             assert ".rubric {" in line
 
