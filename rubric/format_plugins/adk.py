@@ -22,21 +22,18 @@ _QUIET = ("judge_model_config", "judgeModelConfig", "description", "type")
 def read(notes: Notes, loading: Loading) -> Suite:
     """Return the suite in the document of *notes*: one case, whose candidate a target makes."""
     root = Cursor.of(notes, loading)
-    if not root.mapping("an eval config (a mapping with criteria)") or not root.needs("criteria"):
-        return Suite(format="adk")
-    if not root["criteria"].mapping():
+    has_metrics = root.mapping("an eval config (a mapping with criteria)") and root.needs("criteria")
+    if not has_metrics or not root["criteria"].mapping():
         return Suite(format="adk")
     judges: dict[str, Judge] = {}
     made = [one for name, at in root["criteria"].items() if (one := _metric(str(name), at, judges)) is not None]
     for key in root.value.keys() - {"criteria"}:
         root[key].warn(f"{key!r} is not used: it is about how runs are made", key=True)
-    if not made:
-        return Suite(format="adk")
-    only = made[0].answer if len(made) == 1 else None
-    rubric = only if isinstance(only, Rubric) else root.built(Rubric, criteria=made, threshold=0)
-    if rubric is None:
-        return Suite(format="adk")
-    return Suite(cases=[judged_case("test", root, rubric, judges, len(made))], format="adk")
+    rubric = made[0].answer if len(made) == 1 else None
+    if made and not isinstance(rubric, Rubric):
+        rubric = root.built(Rubric, criteria=made, threshold=0)
+    cases = [judged_case("test", root, rubric, judges, len(made))] if isinstance(rubric, Rubric) else []
+    return Suite(cases=cases, format="adk")
 
 
 def _metric(name: str, at: Cursor, judges: dict[str, Judge]) -> Criterion | None:

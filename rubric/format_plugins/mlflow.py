@@ -37,9 +37,8 @@ def read(notes: Notes, loading: Loading) -> Suite:
     for scorer in scorers:
         _read(scorer, found, judges)
     rubric = root.built(Rubric, criteria=[*found.values()]) if found else None
-    if rubric is None:
-        return Suite(format="mlflow")
-    return Suite(cases=[judged_case("judge", root, rubric, judges, len(found))], format="mlflow")
+    cases = [] if rubric is None else [judged_case("judge", root, rubric, judges, len(found))]
+    return Suite(cases=cases, format="mlflow")
 
 
 def _read(at: Cursor, found: dict[str, Criterion], judges: dict[str, Judge]) -> None:

@@ -49,14 +49,13 @@ class _Map:
 
     def __call__(self, data: Mapping[str, Any]) -> Columns:
         rows, is_batch = self._rows(data)
-        given: Any = {**self.options, "columns": self.columns, "progress": False}
-        return self._columns([*grade_many(rows, self.rubric, self.judge, **given)], is_batch=is_batch)
+        graded = grade_many(rows, self.rubric, self.judge, columns=self.columns, progress=False, **self.options)
+        return self._columns([*graded], is_batch=is_batch)
 
     async def agrade(self, data: Mapping[str, Any]) -> Columns:
         rows, is_batch = self._rows(data)
-        given: Any = {**self.options, "columns": self.columns, "progress": False}
-        graded = [each async for each in agrade_many(rows, self.rubric, self.judge, **given)]
-        return self._columns(graded, is_batch=is_batch)
+        graded = agrade_many(rows, self.rubric, self.judge, columns=self.columns, progress=False, **self.options)
+        return self._columns([each async for each in graded], is_batch=is_batch)
 
     def _rows(self, data: Mapping[str, Any]) -> tuple[list[dict[str, Any]], bool]:
         """Return *data* as rows, and whether it is a batch, whose columns are lists: an output is none by itself."""

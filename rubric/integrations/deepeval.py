@@ -17,6 +17,7 @@ from typing import Any
 from rubric import Budget, Candidate, Grade, Rubric, ToolCall, Ungraded, UngradedError, aevaluate, evaluate
 from rubric.embed import Grader, JudgeLike, Limiter, StoreLike, checked_candidate, guided
 from rubric.integrations.mapping import importing, mapped, output_text
+from rubric.values import AnyJudge
 
 with importing("deepeval", "deepeval"):
     from deepeval.metrics import BaseMetric
@@ -79,17 +80,14 @@ class RubricMetric(BaseMetric):  # type: ignore[misc]  # deepeval is not typed
 
     def measure(self, test_case: LLMTestCase, *_: Any, **__: Any) -> float:
         """Grade *test_case* and return its score in 0..1."""
-        self._reset()
-        made = checked_candidate(self.candidate(test_case), "candidate")
-        return self._take(evaluate(made, self._grader.rubric, self._grader.judge, **self._grader.options))
+        return self._take(evaluate(*self._begin(test_case), **self._grader.options))
 
     async def a_measure(self, test_case: LLMTestCase, *_: Any, **__: Any) -> float:
         """Grade *test_case* like `measure`, without holding up the event loop."""
-        self._reset()
-        made = checked_candidate(self.candidate(test_case), "candidate")
-        return self._take(await aevaluate(made, self._grader.rubric, self._grader.judge, **self._grader.options))
+        return self._take(await aevaluate(*self._begin(test_case), **self._grader.options))
 
-    def _reset(self) -> None:
+    def _begin(self, test_case: LLMTestCase) -> tuple[Candidate, Rubric, AnyJudge | None]:
+        """Forget the last result, and return what is graded next, and by what."""
         self.score: float | None = None
         self.success: bool | None = None
         self.reason: str | None = None
@@ -97,6 +95,7 @@ class RubricMetric(BaseMetric):  # type: ignore[misc]  # deepeval is not typed
         self.score_breakdown: dict[str, float] | None = None
         self.evaluation_cost: float | None = None
         self.result: Grade | Ungraded | None = None
+        return checked_candidate(self.candidate(test_case), "candidate"), self._grader.rubric, self._grader.judge
 
     def _take(self, result: Grade | Ungraded) -> float:
         said = mapped(result)

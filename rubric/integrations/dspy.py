@@ -110,7 +110,12 @@ class RubricMetric:
         # GEPA asks again, by predictor, for feedback on a prediction that it has had scored: that is not a new grade.
         result = self._last.get(made) if pred_name is not None else None
         if result is None:
-            result = self._grade(made)
+            found = evaluate(made, self._grader.rubric, self._grader.judge, **self._grader.options)
+            if isinstance(found, Ungraded):
+                self.ungraded.append(found)
+                raise UngradedError(found)
+            self.graded.append(found)
+            result = self._last[made] = found
         if trace is not None and pred_name is None:
             return result.passed
         said = mapped(result)
@@ -122,15 +127,6 @@ class RubricMetric:
             cost=said.cost,
             **said.metadata,
         )
-
-    def _grade(self, candidate: Candidate) -> Grade:
-        result = evaluate(candidate, self._grader.rubric, self._grader.judge, **self._grader.options)
-        if isinstance(result, Ungraded):
-            self.ungraded.append(result)
-            raise UngradedError(result)
-        self.graded.append(result)
-        self._last[candidate] = result
-        return result
 
 
 def rubric_metric(

@@ -87,11 +87,10 @@ def rubric_scorer(
         else:
             result = mapped(await adrive(flow(made, given, by), _send, together=_together))
         metadata = {**result.metadata, "rubric_yaml": text}
+        said = {"answer": made.output, "explanation": result.reason, "metadata": metadata}
         if result.score is None:
-            return Score.unscored(
-                reason="grader_failed", answer=made.output, explanation=result.reason, metadata=metadata
-            )
-        return Score(value=result.score, answer=made.output, explanation=result.reason, metadata=metadata)
+            return Score.unscored(reason="grader_failed", **said)
+        return Score(value=result.score, **said)
 
     return score
 

@@ -67,9 +67,9 @@ def rubric_scorer(
                 "passed": json.dumps(result.passed),
                 "cost": json.dumps(result.cost),
             }
+            said = {"name": called, "source": source, "metadata": metadata, "rationale": result.reason}
             if result.score is None:
-                error = AssessmentError("UNGRADED", result.reason)
-                return Feedback(name=called, error=error, source=source, metadata=metadata, rationale=result.reason)
-            return Feedback(name=called, value=result.score, source=source, metadata=metadata, rationale=result.reason)
+                return Feedback(error=AssessmentError("UNGRADED", result.reason), **said)
+            return Feedback(value=result.score, **said)
 
     return RubricScorer(name=called)

@@ -20,6 +20,7 @@ import argparse
 import json
 import os
 from collections.abc import Generator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
@@ -48,28 +49,21 @@ class _Run:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.item: pytest.Item | None = None
-        self._options: dict[str, Any] | None = None
 
+    @cached_property
     def options(self) -> dict[str, Any]:
-        """Return what `evaluate` takes besides candidate, rubric and judge; a store is opened at the first grade."""
-        if self._options is None:
-            from rubric import Budget, Store
+        """What `evaluate` takes besides candidate, rubric and judge; a store is opened at the first grade."""
+        from rubric import Budget, Store
 
-            options: dict[str, Any] = {}
-            store, replay = self.config.getoption("--rubric-store"), self.config.getoption("--rubric-replay")
-            if replay is not None:
-                options["store"] = Store(replay, mode="replay")
-            elif store is not None:
-                options["store"] = Store(store)
-            if (most := self.config.getoption("--rubric-budget")) is not None:
-                options["budget"] = Budget(cost=most)
-            self._options = options
-        return self._options
-
-    def close(self) -> None:
-        """Close the store."""
-        if self._options and "store" in self._options:
-            self._options["store"].close()
+        options: dict[str, Any] = {}
+        store, replay = self.config.getoption("--rubric-store"), self.config.getoption("--rubric-replay")
+        if replay is not None:
+            options["store"] = Store(replay, mode="replay")
+        elif store is not None:
+            options["store"] = Store(store)
+        if (most := self.config.getoption("--rubric-budget")) is not None:
+            options["budget"] = Budget(cost=most)
+        return options
 
 
 _run: _Run | None = None
@@ -113,8 +107,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure() -> None:
     """Close the store."""
     global _run  # noqa: PLW0603
-    if _run is not None:
-        _run.close()
+    if _run is not None and "store" in (opened := vars(_run).get("options", {})):
+        opened["store"].close()
     _run = None
 
 
@@ -175,7 +169,7 @@ def assert_grade(
     if at_least is not None:
         fields.check_number("at_least", at_least, 0, 1)
     named = _run.config.getoption("--rubric-judge") if _run is not None else None
-    options = _run.options() if _run is not None else {}
+    options = _run.options if _run is not None else {}
     by = judge if judge is not None else _default_judge(named)
     result = evaluate(candidate, rubric_of(rubric), by, **options)
     _record(mapped(result))
@@ -183,9 +177,7 @@ def assert_grade(
         told, replay = result.explain(), _run.config.getoption("--rubric-replay") if _run is not None else None
         raise UngradedTest(told.replace("mode='read-write'", f"--rubric-store {replay}") if replay else told)
     gated = bool(result.gates) and not result.rubric.negate  # in a negated rubric a failed gate is welcome
-    if at_least is not None and not gated and result.score >= at_least - TOLERANCE:
-        return result
-    if at_least is None and result.passed:
+    if result.passed if at_least is None else not gated and result.score >= at_least - TOLERANCE:
         return result
     least = "" if at_least is None else f", at least {at_least:g} expected"
     raise AssertionError(f"{result.verdict}, score {result.score:.3f}{least}\n{result.explain()}")

@@ -95,11 +95,8 @@ def rubric_reward(
         references = [None] * count if reference is None else _column(columns, "reference", reference, count)
         rows = zip(prompts, completions, references, strict=True)
         made = [None if row[1] is None else candidate(*row) for row in rows]  # what is not there is ungraded, and no 0
-        own = (
-            [given] * count
-            if given is not None
-            else _rubrics(prompts, _column(columns, "rubrics", rubrics or "", count))
-        )
+        cells = [] if given is not None else _column(columns, "rubrics", rubrics or "", count)
+        own = [given] * count if given is not None else _rubrics(prompts, cells)
         step = getattr(columns.get("trainer_state"), "global_step", call)
         by_prompt = [dropped(one, dropout, f"{seed}/{step}") if dropout else one for one in own]
         _check_groups(prompts, by_prompt)

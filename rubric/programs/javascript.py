@@ -194,12 +194,8 @@ class _Worker:
     def end(self) -> None:
         """Kill the process, if there is one."""
         if self.process is not None:
-            self.process.kill()
-            for pipe in (self.process.stdin, self.process.stdout):
-                if pipe is not None:
-                    with contextlib.suppress(OSError):
-                        pipe.close()
-            self.process.wait()
+            with contextlib.suppress(OSError), self.process:  # which closes its pipes, and waits
+                self.process.kill()
             self.process = None
 
 

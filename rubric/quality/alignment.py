@@ -255,7 +255,7 @@ def align(  # noqa: PLR0917 - the order of the arguments is the order of the wor
     grader = _Grader.of(sample, judge, writer, options, kinds) if called else None
     now, found, start, levels = rubric, [], sample, _Risk(risk, risk / len(kinds))
     for kind in kinds:
-        if sample.is_alike:
+        if np.ptp(sample.people) == 0:
             edit = _no_edit(kind, sample, sample.agreements(now), _ALIKE)
         elif kind in _FREE or grader is None:
             edit, now = _free(now, kind, sample, levels)
@@ -286,7 +286,12 @@ def _free(rubric: Rubric, kind: Kind, sample: Sample, risk: _Risk) -> tuple[Edit
     """Return the best edit of one *kind*, and the rubric with it if it is accepted."""
     changes = [*(_thresholds(rubric, sample) if kind == "threshold" else _weights(rubric))]
     if not changes:
-        return _no_edit(kind, sample, sample.agreements(rubric), _why_none(kind, sample)), rubric
+        none = "scores of people need no threshold"
+        if kind == "weights":
+            none = "one weight alone changes nothing"
+        elif sample.is_verdict:
+            none = "no other threshold lies between two scores"
+        return _no_edit(kind, sample, sample.agreements(rubric), none), rubric
     tried = [("", rubric), *changes]
     right = np.stack([sample.agreements(changed) for _, changed in tried])
     best, honest = cross_fitting.cross_fit(right, sample.groups, sample.weights)
@@ -296,12 +301,6 @@ def _free(rubric: Rubric, kind: Kind, sample: Sample, risk: _Risk) -> tuple[Edit
     known = {"apparent": sample.mean(right[best]), "proposals": proposals}
     edit = _edit(kind, tried[best][0], sample, right[0], honest, risk=risk, **known)
     return edit, tried[best][1] if edit.accepted else rubric
-
-
-def _why_none(kind: Kind, sample: Sample) -> str:
-    if kind == "weights":
-        return "one weight alone changes nothing"
-    return "no other threshold lies between two scores" if sample.is_verdict else "scores of people need no threshold"
 
 
 def _no_edit(kind: Kind, sample: Sample, before: Agreements, why: str, proposals: Sequence[Proposal] = ()) -> Edit:
@@ -399,8 +398,7 @@ class _Grader:
 
     def regrade(self, rubric: Rubric, sample: Sample) -> Sample:
         given = {name: getattr(self.options, name) for name in ("concurrency", "store", "budget")}
-        candidates = [result.candidate for result in sample.results if result.candidate is not None]
-        results = grade_many(candidates, rubric, self.judge, progress=False, **given).collect()
+        results = grade_many(sample.candidates, rubric, self.judge, progress=False, **given).collect()
         return evolve(sample, results=tuple(results))
 
     def check_budget(self, rubric: Rubric, sample: Sample, writes: int) -> None:
@@ -408,7 +406,7 @@ class _Grader:
         budget = self.options.budget
         if budget is None or self.options.store is not None:
             return
-        planned = plan([r.candidate for r in sample.results if r.candidate is not None], rubric, self.judge)
+        planned = plan(sample.candidates, rubric, self.judge)
         left, calls = budget.left, 2 * planned.least + writes
         if left.calls is not None and calls > left.calls:
             raise _EndedError(f"it takes {calls:,} calls at least, and the budget has {left.calls:,} left")

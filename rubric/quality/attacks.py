@@ -71,21 +71,12 @@ _SENTENCE = re.compile(r"(?<=[.!?]) +")
 _STRUCTURED = re.compile(r"```|^\s*[\[{<#|*-]|^\s*\d+[.)] ", re.MULTILINE)
 
 
-def _sentences(text: str) -> list[str]:
-    return [] if _STRUCTURED.search(text) else _SENTENCE.split(text.strip())
-
-
-def _join_sentences(mark: str, first: str = "") -> Change:
+def _of_sentences(put_together: Callable[[list[str]], str]) -> Change:
     def change(text: str, _: str) -> str | None:
-        parts = _sentences(text)
-        return f"{first}{mark.join(parts)}" if len(parts) > 1 else None
+        parts = [] if _STRUCTURED.search(text) else _SENTENCE.split(text.strip())
+        return put_together(parts) if len(parts) > 1 else None
 
     return change
-
-
-def _reverse(text: str, _: str) -> str | None:
-    parts = _sentences(text)
-    return " ".join(reversed(parts)) if len(parts) > 1 else None
 
 
 def _half(text: str, aim: str) -> str | None:
@@ -118,9 +109,9 @@ ATTACKS: tuple[Attack, ...] = (
         for name, words in _READ[kind].items()
     ),
     Attack("half of a compound", "claim", _half, aimed=True),
-    Attack("sentences reversed", "claim", _reverse),
-    Attack("markdown", "same", _join_sentences("\n- ", "## Answer\n\n- ")),
-    Attack("blank lines", "same", _join_sentences("\n\n\n")),
+    Attack("sentences reversed", "claim", _of_sentences(lambda parts: " ".join(reversed(parts)))),
+    Attack("markdown", "same", _of_sentences(lambda parts: "\n- ".join(["## Answer\n", *parts]))),
+    Attack("blank lines", "same", _of_sentences("\n\n\n".join)),
     Attack("contractions and quotes", "same", _spelt_out),
 )
 """The attacks that `probe` makes unless some are named."""
@@ -133,9 +124,7 @@ def attacks_of(given: object) -> tuple[Attack, ...]:
     """Return the attacks *given*: by name, or as values; None means all."""
     named = {attack.name: attack for attack in ATTACKS}
     listed = ATTACKS if given is None else given if isinstance(given, list | tuple) and given else [given]
-    found: dict[Attack, None] = {}
     for one in listed:
-        if (attack := one if isinstance(one, Attack) else named.get(str(one))) is None:
+        if not isinstance(one, Attack) and str(one) not in named:
             raise fields.refuse("attacks", one, f"Attacks, or names: {', '.join(named)}")
-        found[attack] = None
-    return tuple(found)
+    return tuple(dict.fromkeys(one if isinstance(one, Attack) else named[str(one)] for one in listed))

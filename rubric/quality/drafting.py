@@ -147,13 +147,8 @@ class Material:
     pairs: tuple[tuple[str, str, str], ...] = ()
     plain: bool = False
 
-    @property
-    def is_enough(self) -> bool:
-        """True if there is any material."""
-        return bool(self.blocks())
-
     def blocks(self) -> list[tuple[str, str]]:
-        """Return each text of the material with its title."""
+        """Return each text of the material with its title; nothing where there is no material."""
         found = [("task", self.task), ("expected outcome", self.outcome)]
         found += [("reference answer", text) for text in self.references]
         found += [(f"answer that a person scored {one.score:g} of 1", one.response) for one in self.examples]
@@ -183,7 +178,7 @@ def material(outcome: str, task: str, references: Iterable[str], examples: Itera
             raise fields.refuse(field_name, text, "text")
         fields.refuse_path(field_name, text, f"give Path({text!r}).read_text()")
     given = Material(outcome, task, references, examples, **more)
-    if not given.is_enough:
+    if not given.blocks():
         allowed = "a description of a good answer, or an input, references or examples, sources or preferred pairs"
         raise DefinitionError("case", f"expected {allowed}; got none of them")
     return given
@@ -204,7 +199,7 @@ async def draft_all(
         async with turns:
             try:
                 reading = partial(_read_draft, name, one, review)
-                found, usage = await adrive(_writing(one).steps(writer, reading), send)
+                found, usage = await adrive(writing(one).steps(writer, reading), send)
             finally:
                 on_draft()
         return found if isinstance(found, Failure) else evolve(found, usage=usage)
@@ -226,7 +221,7 @@ def writer_of(judge: JudgeLike | None) -> Judge:
 def plan_drafts(given: Iterable[Material], judge: JudgeLike | None) -> Plan:
     """Plan the drafts of all that is *given*: a call each, and as many again as the judge has repairs."""
     writer = writer_of(judge)
-    return plan_asks(_writing(one).ask(writer) for one in given)
+    return plan_asks(writing(one).ask(writer) for one in given)
 
 
 def plan_answers(answers: Sequence[Candidate], judge: JudgeLike | None) -> Plan:
@@ -263,18 +258,14 @@ def holding(rubric: Rubric, criteria: Iterable[Criterion]) -> Rubric:
     return evolve(rubric, criteria=held, aggregation="points" if len(penalties) > 1 else "weighted_average")
 
 
-def digest_of(given: Material) -> str:
-    """Return the digest of all texts of the material."""
-    return _writing(given).digest
-
-
 @cache
 def prompt(name: str) -> str:
     """Return the text of the file *name* beside this module, a prompt for a writer."""
     return files("rubric.quality").joinpath(f"{name}.md").read_text("utf-8").rstrip("\n")
 
 
-def _writing(given: Material) -> Writing:
+def writing(given: Material) -> Writing:
+    """Return how a draft is asked for; its digest is that of all texts of the material."""
     slots = {
         "fewest": str(FEWEST),
         "most": str(most_of(given)),

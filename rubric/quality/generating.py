@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -36,9 +36,9 @@ from rubric.embed import (
     share_interval,
 )
 from rubric.quality.contrast import SHOWN, TIE, Discrimination, Sides, Status, discrimination, held_out, screen
-from rubric.quality.drafting import Draft, Material, digest_of, draft_all, holding, is_plain, writer_of
+from rubric.quality.drafting import Draft, Material, draft_all, holding, is_plain, writer_of, writing
 from rubric.quality.generated_rubric import GeneratedCriterion, Generation, Generations
-from rubric.quality.lint import Remark, lint
+from rubric.quality.lint import lint
 from rubric.quality.material import Gathered, Source, count_shown, digest, gather
 from rubric.quality.suite_drafts import Sheet, Slot, sheet
 from rubric.scoring.outcomes import Rules
@@ -128,7 +128,7 @@ async def generate_from(
     if isinstance(draft, Failure):
         raise ModelError(draft)
     if not given.pairs:
-        return _finish(draft, given, by.name, [None] * len(draft.rubric.criteria))
+        return _finish(draft, given, by.name)
     places = {answer: place for place, answer in enumerate(given.answers)}
     more: dict[str, Any] = {name: getattr(options, name) for name in ("concurrency", "store", "budget")}
     graded = agrade_many(given.answers, draft.rubric, judge_or_default(judge), progress=False, **more)
@@ -221,26 +221,24 @@ def _score(rubric: Rubric, result: Grade | Ungraded, kept: Sequence[int]) -> flo
     return math.nan if score is None else score
 
 
-def _finish(draft: Draft, given: Gathered, writer: str, found: Sequence[Discrimination | None]) -> Generation:
-    """Return the criteria that stay as a rubric that `lint` passes."""
+def _finish(draft: Draft, given: Gathered, writer: str, found: Sequence[Discrimination] = ()) -> Generation:
+    """Return the criteria that stay as a rubric that `lint` passes; without *found*, none was tried on pairs."""
     unit = "pair" if len({*given.groups}) == len(given.groups) else "group"
     criteria = {c.id: GeneratedCriterion(c, "refused", why) for c, why in draft.refused}
-    for criterion, one in zip(draft.rubric.criteria, found, strict=True):
+    for criterion, one in zip_longest(draft.rubric.criteria, found):
         status: Status = "untested" if one is None else one.status
         criteria[criterion.id] = GeneratedCriterion(criterion, status, _why(one, unit), one)
     rubric = holding(draft.rubric, [one.criterion for one in criteria.values() if one.kept])
     if not given.material.plain:  # other formats have thresholds of their own
         rubric = _deciding(rubric)
-    while rubric.criteria and (wrong := _wrong(rubric, given.material)):
+    allowed = _OF_THRESHOLD if given.material.plain else ()
+    while rubric.criteria and (wrong := [r for r in lint(rubric) if r.criterion and r.rule not in allowed]):
         first = wrong[0]
         why = f"{first.message} [{first.rule}]"
         criteria[first.criterion] = evolve(criteria[first.criterion], status="refused", why=why)
         rubric = holding(rubric, [c for c in rubric.criteria if c.id != first.criterion])
-    provenance: dict[str, Any] = {
-        "writer": writer,
-        "material": digest_of(given.material)[:16],
-        "sources": given.sources,
-    }
+    digest = writing(given.material).digest[:16]
+    provenance: dict[str, Any] = {"writer": writer, "material": digest, "sources": given.sources}
     provenance |= {"pairs": len(given.pairs)} if given.pairs else {}
     whole = evolve(rubric, reviewed=False, provenance=provenance) if rubric.criteria else None
     units = len({*given.groups})
@@ -252,10 +250,6 @@ def _deciding(rubric: Rubric) -> Rubric:
     cuts = sorted((n / 20 for n in range(10, 21)), key=lambda cut: abs(cut - 0.7))
     tried = (evolve(rubric, threshold=cut) for cut in cuts)
     return next((one for one in tried if not any(r.rule in _OF_THRESHOLD for r in lint(one))), rubric)
-
-
-def _wrong(rubric: Rubric, given: Material) -> list[Remark]:
-    return [r for r in lint(rubric) if r.criterion and not (given.plain and r.rule in _OF_THRESHOLD)]
 
 
 def _why(one: Discrimination | None, unit: str) -> str:
@@ -335,8 +329,7 @@ async def generate_all(
         for title, text in slot.material.blocks():
             texts[f"{title} {len(texts) + 1}" if title in texts else title] = digest(text)
         given = Gathered(slot.material, slot.id, texts)
-        none = [None] * (0 if isinstance(draft, Failure) else len(draft.rubric.criteria))
-        found[slot.id] = draft if isinstance(draft, Failure) else _finish(draft, given, by.name, none)
+        found[slot.id] = draft if isinstance(draft, Failure) else _finish(draft, given, by.name)
     return found
 
 

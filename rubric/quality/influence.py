@@ -74,7 +74,29 @@ class Influences(Presented, Listed[Influence]):
     @property
     def sentence(self) -> str:
         """What decides: "Passes only if all 3 hold; ..."."""
-        return _explain(self)
+        rubric, every = self.rubric, self.criteria
+        turned = " (and the rubric is negated: a pass is then a fail)" if rubric.negate else ""
+        if not any(one.share or one.decides for one in every):
+            worst = Rules(rubric).result([part_at(rubric, c, best=False) for c in rubric.judged])
+            always = "passes" if worst.passed else "fails"
+            return f"No criterion can change the verdict: every candidate {always}{turned}."
+        told, vetoing = [], [one for one in every if one.vetoes]
+        if len(vetoing) == len(every):
+            all_hold = "its one criterion is met" if len(every) == 1 else f"all {len(every)} hold"
+            told.append(f"Passes only if {all_hold}")
+        else:
+            told += [f"Passes if any {quorum} of {len(every)} hold"] if (quorum := _quorum(rubric)) else []
+            gates = [c.id for c in rubric.judged if c.required or c.polarity == "guard" or c.min_score is not None]
+            told += _clause([one.id for one in vetoing if one.id in gates], "a gate", "gates")
+            told += _clause([one.id for one in vetoing if one.id not in gates], "in effect a gate", "in effect gates")
+        told += [f"{one.id!r} can never change the verdict" for one in every if not one.decides]
+        rare = [one for one in every if one.decides and not one.share and one.interval is None]
+        told += [f"{one.id!r} decides only beside graded or absent answers" for one in rare]
+        leading = max(every, key=lambda one: one.share)
+        if not told or (len(vetoing) < len(every) and leading.share > 1.5 / len(every)):
+            of_weight = f"with {leading.weight:.0%} of the weight"
+            told.append(f"{leading.id!r} decides in {leading.share:.0%} of the cases, {of_weight}")
+        return "; ".join(told) + f"{turned}."
 
     def explain(self) -> str:
         """Return the sentence."""
@@ -128,33 +150,6 @@ def influence(rubric: Rubric | str) -> Influences:
 
 
 # -- sentences -------------------------------------------------------------------------------------------
-
-
-def _explain(found: Influences) -> str:
-    """Return what decides, in sentences."""
-    rubric, every = found.rubric, list(found)
-    turned = " (and the rubric is negated: a pass is then a fail)" if rubric.negate else ""
-    if not any(one.share for one in every) and not any(one.decides for one in every):
-        worst = Rules(rubric).result([part_at(rubric, c, best=False) for c in rubric.judged])
-        always = "passes" if worst.passed else "fails"
-        return f"No criterion can change the verdict: every candidate {always}{turned}."
-    told, vetoing = [], [one for one in every if one.vetoes]
-    if len(vetoing) == len(every):
-        all_hold = "its one criterion is met" if len(every) == 1 else f"all {len(every)} hold"
-        told.append(f"Passes only if {all_hold}")
-    else:
-        told += [f"Passes if any {quorum} of {len(every)} hold"] if (quorum := _quorum(rubric)) else []
-        gates = [c.id for c in rubric.judged if c.required or c.polarity == "guard" or c.min_score is not None]
-        told += _clause([one.id for one in vetoing if one.id in gates], "a gate", "gates")
-        told += _clause([one.id for one in vetoing if one.id not in gates], "in effect a gate", "in effect gates")
-    told += [f"{one.id!r} can never change the verdict" for one in every if not one.decides]
-    rare = [one for one in every if one.decides and not one.share and one.interval is None]
-    told += [f"{one.id!r} decides only beside graded or absent answers" for one in rare]
-    leading = max(every, key=lambda one: one.share)
-    if not told or (len(vetoing) < len(every) and leading.share > 1.5 / len(every)):
-        of_weight = f"with {leading.weight:.0%} of the weight"
-        told.append(f"{leading.id!r} decides in {leading.share:.0%} of the cases, {of_weight}")
-    return "; ".join(told) + f"{turned}."
 
 
 def _clause(ids: Sequence[str], one: str, several: str) -> list[str]:

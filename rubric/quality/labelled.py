@@ -9,7 +9,7 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
-from rubric import DefinitionError, Grade, Rubric, Ungraded
+from rubric import Candidate, DefinitionError, Grade, Rubric, Ungraded
 from rubric.quality.cross_fitting import Agreements
 from rubric.quality.rewriting import Example
 from rubric.trust.assumptions import of_labels, sentences
@@ -40,9 +40,9 @@ class Sample:
     notes: tuple[str, ...] = ()
 
     @property
-    def is_alike(self) -> bool:
-        """True if people say the same of all."""
-        return bool(np.ptp(self.people) == 0)
+    def candidates(self) -> list[Candidate]:
+        """The candidates themselves, where the results hold them."""
+        return [result.candidate for result in self.results if result.candidate is not None]
 
     def __len__(self) -> int:
         return len(self.results)
@@ -99,7 +99,8 @@ def sample_of(rubric: Rubric, grades: Sequence[Grade | Ungraded], labels: Any) -
         raise DefinitionError("labels", f"{message}; leave the criterion out: {{key: True}}")
     said = {one.criterion: _scores(one, rubric) for name, one in names.items() if name or one.criterion}
     is_verdict = not whole.criterion and whole.scale.kind == "verdict"
-    people = _whole(whole, rubric)
+    # On the whole, in 0..1; of numbers on the scale of its one criterion, its score.
+    people = _flip(_scores(whole, rubric), rubric) if whole.criterion else whole.target
     if len(rubric.judged) == 1 and rubric.judged[0].id not in said:
         said[rubric.judged[0].id] = _flip(people, rubric)  # what people say of the whole, they say of its criterion
     labelled = ~np.isnan(people)
@@ -121,11 +122,6 @@ def _reasons(judge: Judged, labels: Labels) -> list[list[str]]:
         for row in rows.get(label.key, ()) if label.reason and labels.counts(label) else ():
             found[row].append(f"{label.criterion}: {label.reason}" if label.criterion else label.reason)
     return found
-
-
-def _whole(ratings: Ratings, rubric: Rubric) -> Floats:
-    """Return what people say of the whole, in 0..1; of numbers on the scale of its one criterion, its score."""
-    return _flip(_scores(ratings, rubric), rubric) if ratings.criterion else ratings.target
 
 
 def _scores(ratings: Ratings, rubric: Rubric) -> Floats:

@@ -35,6 +35,8 @@ _BOUNDS = {
     "==": "exactly",
 }
 _SIGNS = {words: sign for sign, named in _BOUNDS.items() for words in named.split("|")}
+_SIGNS_AFTER = dict.fromkeys(("or fewer", "or less", "at most", "maximum"), "<=")
+_SIGNS_AFTER |= dict.fromkeys(("or more", "at least", "minimum"), ">=")
 _OPPOSITE = {"<=": ">", "<": ">=", ">=": "<", ">": "<="}
 _MEASURES = {"word": "len(c.output.split())", "character": "len(c.output)", "line": "len(c.output.splitlines())"}
 _NUMBER = rf"\d[\d,]*|{'|'.join(_COUNTS)}"
@@ -102,19 +104,12 @@ def _length_of(given: dict[str, str | None], *, denies: bool) -> Length | None:
         return None if outside else Length(unit, low, high, f"{low} <= {_MEASURES.get(unit, unit)} <= {high}")
     count = _count(given["count"] or given["bare"] or "")
     after = " ".join((given["after"] or "").lower().split())
+    sign: str | None = ">" if given["exceeds"] else _SIGNS_AFTER.get(after)
     if given["bound"]:
         sign = _SIGNS[" ".join(given["bound"].lower().split())]
-    elif given["exceeds"]:
-        sign = ">"
-    elif after in ("or fewer", "or less", "at most", "maximum"):
-        sign = "<="
-    elif after in ("or more", "at least", "minimum"):
-        sign = ">="
-    else:
-        return None
-    if denies and sign not in _OPPOSITE:
-        return None
-    return Length.of(unit, _OPPOSITE[sign] if denies else sign, count)
+    if sign and denies:
+        sign = _OPPOSITE.get(sign)
+    return None if sign is None else Length.of(unit, sign, count)
 
 
 def _count(said: str) -> int:

@@ -67,19 +67,21 @@ class Finding:
     said: tuple[str, ...] = ()
 
 
+_Look = Callable[[Subject], Iterator[Finding]]
+
+
 @frozen
 class Rule:
     """A rule by its *name*, the *level* of its remarks, and what it looks for."""
 
     name: str
     level: Level
-    look: Callable[[Subject], Iterator[Finding]]
+    look: _Look
 
 
 RULES: dict[str, Rule] = {}
 """The rules by name, in the order in which they are applied."""
 
-_Look = Callable[[Subject], Iterator[Finding]]
 Words = Iterator[tuple[str, ...]]
 """A message, a cure, and perhaps the text that is wrong, as those of a `Finding`."""
 
@@ -102,17 +104,13 @@ def _of_each(name: str, level: Level) -> Callable[[Callable[[Subject, Criterion]
     def register(look: Callable[[Subject, Criterion], Words]) -> object:
         @_rule(name, level)
         def look_at_each(subject: Subject) -> Iterator[Finding]:
-            for index, criterion in _each(subject):
+            for index, criterion in enumerate(subject.rubric.judged):
                 for message, cure, *said in look(subject, criterion):
                     yield Finding(index, message, cure, tuple(said))
 
         return look
 
     return register
-
-
-def _each(subject: Subject) -> Iterator[tuple[int, Criterion]]:
-    return enumerate(subject.rubric.judged)
 
 
 # -- errors: they follow from how answers are scored -----------------------------------------------------
@@ -142,7 +140,7 @@ def _no_effect(subject: Subject) -> Iterator[Finding]:
     if subject.nested or any(_never_fails(subject)) or any(_never_passes(subject)):
         return
     reach, whole = Reach(rubric), sum(one.weight for one in rubric.judged)
-    for index, criterion in _each(subject):
+    for index, criterion in enumerate(subject.rubric.judged):
         if criterion.weight and not reach.decides(index):
             share = criterion.weight / whole
             message = f"it can never change the verdict: {share:.0%} of the weight, whatever the other answers are"
@@ -204,7 +202,7 @@ def _checks_exclude(subject: Subject) -> Iterator[Finding]:
     rubric = subject.rubric
     binding = [
         (index, criterion)
-        for index, criterion in _each(subject)
+        for index, criterion in enumerate(subject.rubric.judged)
         if isinstance(criterion.answer, Check)
         and criterion.when is None
         and (criterion.required or criterion.polarity == "guard" or rubric.strict or rubric.threshold is None)
@@ -232,12 +230,13 @@ def tests_that_are_anchors(rubric: Rubric) -> Iterator[tuple[int, Criterion]]:
     shown: dict[str, dict[str, Criterion]] = {}
     for criterion in rubric.judged:
         for anchor in criterion.anchors:
-            shown.setdefault(_fold(anchor.response), {})[criterion.id] = criterion
+            shown.setdefault(folded(anchor.response), {})[criterion.id] = criterion
     for index, test in enumerate(rubric.tests):
-        yield from ((index, criterion) for criterion in shown.get(_fold(test.candidate.output), {}).values())
+        yield from ((index, criterion) for criterion in shown.get(folded(test.candidate.output), {}).values())
 
 
-def _fold(text: str) -> str:
+def folded(text: str) -> str:
+    """Return *text* as two of one reply are compared: by their words, in any letter case."""
     return " ".join(text.split()).casefold()
 
 
@@ -312,7 +311,7 @@ def _guard_prescribes(subject: Subject, criterion: Criterion) -> Words:
 @_rule("duplicate", "warning")
 def _duplicate(subject: Subject) -> Iterator[Finding]:
     seen: dict[object, tuple[int, Criterion]] = {}
-    for index, criterion in _each(subject):
+    for index, criterion in enumerate(subject.rubric.judged):
         answer = criterion.answer
         if isinstance(answer, Unsupported | Decided | Rubric):
             continue
@@ -345,7 +344,7 @@ def _opposites(subject: Subject) -> Iterator[Finding]:
     seen: dict[tuple[object, ...], tuple[str, bool]] = {}
     longest: dict[str, tuple[float, str]] = {}
     shortest: dict[str, tuple[float, str]] = {}
-    for index, criterion in _each(subject):
+    for index, criterion in enumerate(subject.rubric.judged):
         rubric = subject.rubric
         binds = criterion.required or rubric.strict or rubric.threshold is None
         if not binds or criterion.when is not None or criterion.is_unwanted or not isinstance(criterion.answer, YesNo):
@@ -376,7 +375,7 @@ def _left_over(_: Subject, criterion: Criterion) -> Words:
 
 @_rule("weight-left-out", "warning")
 def _weight_left_out(subject: Subject) -> Iterator[Finding]:
-    given = [(index, criterion.weight) for index, criterion in _each(subject)]
+    given = [(index, criterion.weight) for index, criterion in enumerate(subject.rubric.judged)]
     shares = [weight for _, weight in given if 0 < weight < 1]
     ones = [index for index, weight in given if weight == 1]
     halves = all(frexp(share)[0] == 0.5 for share in shares)  # noqa: PLR2004 - 1, 1/2 and 1/4 are ratios as they are

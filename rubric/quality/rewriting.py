@@ -21,6 +21,7 @@ from rubric.driving import Failure, Usage, adrive
 from rubric.embed import Check, Options, cut, fields, run
 from rubric.grading.writing import Writing
 from rubric.quality.drafting import TEXT, prompt, schema_of
+from rubric.quality.lint_rules import folded
 from rubric.results import Scored
 
 _LONGEST_ANCHOR = 4_000
@@ -70,7 +71,7 @@ class Rewrite:
 def with_anchors(rubric: Rubric, examples: Sequence[Example]) -> Rewrite:
     """Return *rubric* with misjudged *examples* as anchors."""
     changed, names, left = rubric, [], defaultdict[str, set[int]](set)
-    tests = {" ".join(test.candidate.output.split()).casefold() for test in rubric.tests}
+    tests = {folded(test.candidate.output) for test in rubric.tests}
     for criterion in rubric.criteria:
         if _is_asked(criterion) and (found := _anchors(criterion, examples, tests, left)):
             changed = changed.revising(criterion.id, anchors=(*criterion.anchors, *found))
@@ -92,7 +93,7 @@ def _anchors(
         lacks = {
             "without a label of a criterion": target is None,
             "without a score of a criterion": not isinstance(finding, Scored),
-            "already an anchor or a test": output in taken or " ".join(output.split()).casefold() in tests,
+            "already an anchor or a test": output in taken or folded(output) in tests,
             f"empty, or longer than {_LONGEST_ANCHOR:,} characters": not 0 < len(output.strip()) <= _LONGEST_ANCHOR,
         }
         lack = next((why for why, holds in lacks.items() if holds), "")
@@ -165,15 +166,15 @@ def _read(rubric: Rubric, found: Mapping[str, Any], _: int) -> tuple[Rubric, lis
 
 
 def _writing(rubric: Rubric, examples: Sequence[Example]) -> Writing:
-    blocks = [("criterion " + c.id, _describe(c)) for c in rubric.judged if _is_asked(c)]
+    asked = [criterion for criterion in rubric.judged if _is_asked(criterion)]
+    blocks = [("criterion " + criterion.id, _describe(criterion)) for criterion in asked]
     wrong = sorted((one for one in examples if one.error > _SAME), key=lambda one: -one.error)[:_SHOWN_WRONG]
     right = [one for one in examples if one.error <= _SAME][:_SHOWN_RIGHT]
     for one in (*wrong, *right):
         candidate = one.result.candidate
         blocks += [("question", cut(candidate.input, _LONGEST_SHOWN))] if candidate and candidate.input else []
         blocks += [("answer", cut(one.output, _LONGEST_SHOWN)), ("what is said of it", _verdicts(one))]
-    ids = [criterion.id for criterion in rubric.judged if _is_asked(criterion)]
-    exact = {"fewest": 0, "most": len(ids), "known": {"id": {"enum": ids}}}
+    exact = {"fewest": 0, "most": len(asked), "known": {"id": {"enum": [criterion.id for criterion in asked]}}}
     return Writing(prompt("rewrite"), {"form": _FORM}, tuple(blocks), schema_of({"id": TEXT, "text": TEXT}), exact)
 
 

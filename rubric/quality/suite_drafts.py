@@ -103,7 +103,7 @@ def sheet(path: str | Path, format: str | None = None, **options: Any) -> Sheet:
         asked = case.input or "\n".join(f"{message.role}: {message.content}" for message in case.messages)
         references = (case.reference,) if case.reference.strip() else ()
         material = Material(outcome=said, task=asked, references=references, plain=True)
-        if material.is_enough:
+        if material.blocks():
             slots[at] = Slot(case.id, at, material, case.tags)
         else:
             kept[at] = case.id
@@ -123,7 +123,7 @@ def _native(page: Page, data: Mapping[str, Any]) -> Sheet:
         outcome = rubric if isinstance(rubric, str) else ""
         material = Material(outcome, texts.get("input", ""), references)
         tags = case.get("tags")
-        if isinstance(rubric, str) and material.is_enough:
+        if isinstance(rubric, str) and material.blocks():
             slots.append(Slot(id_, ("cases", index), material, tuple(map(str, tags)) if isinstance(tags, list) else ()))
         else:
             kept.append(id_)

@@ -231,11 +231,11 @@ _Look = Callable[[Result], bool | None]
 
 def _expectations(rubric: Rubric, test: RubricTest) -> Iterator[tuple[str, _Look]]:
     if (verdict := test.verdict) is not None:
-        yield f"the grade does not {'pass' if verdict else 'fail'}", lambda result: _verdict(result, verdict)
+        yield f"the grade does not {'pass' if verdict else 'fail'}", partial(_verdict, verdict)
     if test.score is not None:
         low, high = test.score
         shown = f"{low:g}" if low == high else f"{low:g}..{high:g}"
-        yield f"the score is not {shown}", lambda result: _within(result, low, high)
+        yield f"the score is not {shown}", partial(_within, low, high)
     for wanted, ids in ((True, test.met), (False, test.unmet)):
         for id_ in ids:
             yield f"{id_!r} is not {'met' if wanted else 'unmet'}", partial(_meets, rubric, rubric[id_], wanted)
@@ -243,13 +243,13 @@ def _expectations(rubric: Rubric, test: RubricTest) -> Iterator[tuple[str, _Look
         yield f"{id_!r} is not {value!r}", partial(_answers, rubric[id_], test)
 
 
-def _verdict(result: Result, wanted: bool) -> bool | None:  # noqa: FBT001
+def _verdict(wanted: bool, result: Result) -> bool | None:  # noqa: FBT001
     if isinstance(result, Grade):
         return result.passed is wanted
     return False if result.passed is (not wanted) else None
 
 
-def _within(result: Result, low: float, high: float) -> bool | None:
+def _within(low: float, high: float, result: Result) -> bool | None:
     return None if result.score is None else low - TOLERANCE <= result.score <= high + TOLERANCE
 
 
