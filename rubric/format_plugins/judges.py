@@ -13,10 +13,7 @@ from rubric.formats.recognition import Seen, maps
 
 def read_judge(at: Cursor | None) -> Judge | None:
     """Return the judge at the cursor, such as `openai:/gpt-5`; None, with a warning, where no such model is known."""
-    if at is None or at.value is None:
-        return None
-    name = at.text("the name of a model")
-    if name is None:
+    if at is None or at.value is None or (name := at.text("the name of a model")) is None:
         return None
     try:
         return Judge(litellm_name(name.replace(":/", ":")))

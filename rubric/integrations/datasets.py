@@ -16,7 +16,7 @@ from typing import Any
 from attrs import field, frozen
 
 from rubric import DefinitionError, Grade, Rubric, Ungraded, agrade_many, grade_many
-from rubric.embed import JudgeLike, Mapped, is_chat
+from rubric.embed import JudgeLike, is_chat
 from rubric.integrations.mapping import checked_options, importing, mapped, rubric_of
 
 with importing("datasets", "datasets"):
@@ -69,20 +69,18 @@ class _Map:
         return [dict(zip(plain, values, strict=True)) for values in zip(*plain.values(), strict=True)], True
 
     def _columns(self, graded: Sequence[Grade | Ungraded], *, is_batch: bool) -> Columns:
-        results: list[Mapped] = [mapped(each) for each in graded]
-        texts: dict[str, list[Any]] = {
-            "verdict": [each.label for each in results],
-            "reason": [each.reason for each in results],
-            "result": [json.dumps(each.metadata["rubric"], ensure_ascii=False) for each in results],
+        results = [mapped(each) for each in graded]
+        made = {
+            "verdict": _Typed([each.label for each in results], pa.string()),
+            "reason": _Typed([each.reason for each in results], pa.string()),
+            "result": _Typed(
+                [json.dumps(each.metadata["rubric"], ensure_ascii=False) for each in results], pa.string()
+            ),
+            "score": _Typed([each.score for each in results], pa.float64()),
+            "cost": _Typed([each.cost for each in results], pa.float64()),
         }
-        numbers: dict[str, list[Any]] = {
-            "score": [each.score for each in results],
-            "cost": [each.cost for each in results],
-        }
-        for criterion in self.rubric.judged:
-            numbers[f"criterion.{criterion.id}"] = [each.parts.get(criterion.id) for each in results]
-        made = {name: _Typed(values, pa.string()) for name, values in texts.items()}
-        made |= {name: _Typed(values, pa.float64()) for name, values in numbers.items()}
+        for id_ in self.rubric.ids:
+            made[f"criterion.{id_}"] = _Typed([each.parts.get(id_) for each in results], pa.float64())
         made["passed"] = _Typed([each.passed for each in results], pa.bool_())
         return {f"{self.prefix}.{name}": values if is_batch else values[0] for name, values in made.items()}
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from attrs import asdict, evolve, field, frozen
+from attrs.filters import exclude
 
 from rubric import Budget, DefinitionError, Grade, Grades, Judge, Rubric, Ungraded, grade_many, plan
 from rubric.driving import Usage
@@ -178,18 +179,18 @@ class Alignment(Presented):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON-able data; a rubric is named by its digest."""
-        kept: dict[str, Any] = asdict(self, filter=lambda attribute, _: attribute.name not in ("rubric", "proposals"))
+        kept: dict[str, Any] = asdict(self, filter=exclude("rubric", "proposals"))
         for shown, edit in zip(kept["edits"], self.edits, strict=True):
             shown["calls"], shown["cost"] = edit.calls, edit.usage.cost
-            figures = ((one, {name: getattr(one, name) for name in _SHOWN}) for one in edit.proposals)
             shown["proposals"] = [
-                {**some, "calls": one.usage.calls, "cost": one.usage.cost, "digest": one.rubric.digest}
-                for one, some in figures
+                {"change": one.change, "agreement": one.agreement, "fold": one.fold, "calls": one.usage.calls}
+                | {"cost": one.usage.cost, "digest": one.rubric.digest}
+                for one in edit.proposals
             ]
         return {"kind": "alignment", "sentence": self.sentence, **kept, "digest": self.rubric.digest}
 
 
-_FREE, _SHOWN = ("threshold", "weights"), ("change", "agreement", "fold")
+_FREE = ("threshold", "weights")
 _CALLED_FOLDS = 5
 _MOST_THRESHOLDS = 50
 _ALIKE = "people say the same of all candidates, so no gain can be shown"
@@ -268,7 +269,8 @@ def align(  # noqa: PLR0917 - the order of the arguments is the order of the wor
     if now is not rubric:  # a later use of these labels is remarked
         used = [*rubric.provenance.get("labels", ()), mark_of(as_judged(sample.results), as_labels(labels))]
         now = evolve(now, provenance={**rubric.provenance, "labels": used})
-    return Alignment(now, tuple(found), len(start), baseline, best, risk, measure, start.ungraded, start.notes)
+    size = len(start.results)
+    return Alignment(now, tuple(found), size, baseline, best, risk, measure, start.ungraded, start.notes)
 
 
 @frozen

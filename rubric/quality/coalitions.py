@@ -8,7 +8,8 @@ A player is a criterion at its best or at its worst answer. What the criteria ad
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Sequence
 from fractions import Fraction
 from functools import reduce
 from math import factorial
@@ -117,19 +118,13 @@ def _count_all(steps: Steps, ends: Sequence[tuple[Move, Move]]) -> list[Share]:
 def _sample(steps: Steps, ends: Sequence[tuple[Move, Move]]) -> list[Share]:
     """Draw orders at random, always the same ones; along an order the verdict changes once at most."""
 
-    def passes(answers: Sequence[bool]) -> bool:
-        return steps.passes(steps.join([end[answer] for end, answer in zip(ends, answers, strict=True)]))
+    def passes(at_best: Collection[int]) -> bool:
+        return steps.passes(steps.join([end[player in at_best] for player, end in enumerate(ends)]))
 
     n, chance = len(ends), random.Random(0)  # noqa: S311 - chance, no secret
-    decided, order, base = [0] * n, [*range(n)], passes([False] * n)
-    for _ in range(_DRAWN if passes([True] * n) != base else 0):
+    decided, order, base = [0] * n, [*range(n)], passes(())
+    for _ in range(_DRAWN if passes(range(n)) != base else 0):
         chance.shuffle(order)
-        low, high, answers, good = 0, n, [False] * n, 0
-        while high - low > 1:  # look for the place of the change by halves
-            middle = (low + high) // 2
-            for player in order[min(good, middle) : max(good, middle)]:
-                answers[player] = good < middle
-            good = middle
-            low, high = (low, middle) if passes(answers) != base else (middle, high)
-        decided[order[low]] += 1
+        place = bisect_left(range(n), x=True, key=lambda last: passes({*order[: last + 1]}) != base)
+        decided[order[place]] += 1
     return [Share(count / _DRAWN, share_interval(count, _DRAWN)) for count in decided]

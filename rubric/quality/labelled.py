@@ -44,9 +44,6 @@ class Sample:
         """The candidates themselves, where the results hold them."""
         return [result.candidate for result in self.results if result.candidate is not None]
 
-    def __len__(self) -> int:
-        return len(self.results)
-
     def agreements(self, rubric: Rubric) -> Agreements:
         """Return how far each result agrees with people under *rubric*; one that is ungraded does not agree."""
         found = [result.rescore(rubric) for result in self.results]

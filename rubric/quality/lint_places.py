@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import attrs
@@ -67,15 +68,9 @@ class File:
 
 def _fills(text: str, template: str) -> bool:
     """True if *text* is *template* with its holes filled in."""
-    first, *middle = _HOLE.split(template)
-    at, end = len(first), len(text) - len(middle[-1]) if middle else len(text)
-    if not middle or len(first.strip() + "".join(middle).strip()) == 0:
-        return False
-    for part in middle[:-1]:
-        at = text.find(part, at) + len(part)
-        if at < len(part):
-            return False
-    return text.startswith(first) and text.endswith(middle[-1]) and at <= end
+    parts = _HOLE.split(template)
+    pattern = "*".join(re.sub(r"[*?[]", r"[\g<0>]", part) for part in parts)
+    return len(parts) > 1 and "".join(parts).strip() != "" and fnmatchcase(text, pattern)
 
 
 @frozen

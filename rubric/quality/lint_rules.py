@@ -102,13 +102,12 @@ def _of_each(name: str, level: Level) -> Callable[[Callable[[Subject, Criterion]
     """Register a rule that looks at each criterion by itself."""
 
     def register(look: Callable[[Subject, Criterion], Words]) -> object:
-        @_rule(name, level)
         def look_at_each(subject: Subject) -> Iterator[Finding]:
             for index, criterion in enumerate(subject.rubric.judged):
                 for message, cure, *said in look(subject, criterion):
                     yield Finding(index, message, cure, tuple(said))
 
-        return look
+        return _rule(name, level)(look_at_each)
 
     return register
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from itertools import accumulate, islice, pairwise
 from math import ceil, lcm
 from typing import TypeVar, assert_never
@@ -167,27 +167,23 @@ class Reach:
             case never:
                 assert_never(never)
         slack = Fraction(TOLERANCE) * self.rules.whole
-        low_sum, high_sum = (self._value_above(part) for part in (worst, best))
+        low_sum, high_sum = (self._above(part.rule.criterion, part.contribution) for part in (worst, best))
         least = self._above_threshold.above(index, -slack - high_sum)
         return least is not None and (worst.gated or least + low_sum < -slack)
 
-    def _value_above(self, part: Part) -> Fraction:
-        criterion = part.rule.criterion
-        earned = exact(criterion.weight) * exact(self.rubric.threshold or 0) if self.rules.earns(criterion) else 0
-        return self.rules.value(part) - earned
+    def _above(self, criterion: Criterion, contribution: float) -> Fraction:
+        """Return what a *contribution* adds above the threshold."""
+        weight, earns = exact(criterion.weight), self.rules.earns(criterion)
+        earned = weight * exact(self.rubric.threshold or 0) if earns else 0
+        return self._combination.value(exact(contribution), weight, earns=earns) - earned
 
     def _allowance(self, index: int) -> tuple[Iterable[Fraction], Fraction]:
         """Return what the criterion can add without failing its gate, and how far above it any value is possible."""
         criterion, (worst, best) = self._criteria[index], self._ends[index]
-        weight, earns, answer = exact(criterion.weight), self.rules.earns(criterion), criterion.answer
-        may_leave, threshold = self._leaves[index], exact(self.rubric.threshold or 0)
-
-        def value(contribution: float) -> Fraction:
-            return weight * (exact(contribution) - threshold) if earns else -weight * (1 - exact(contribution))
-
+        may_leave, value = self._leaves[index], partial(self._above, criterion)
         if _is_continuous(criterion):
             low = worst.contribution
-            if worst.gated and not best.gated and not isinstance(answer, Rubric):
+            if worst.gated and not best.gated and not isinstance(criterion.answer, Rubric):
                 low = worst.rule.gate or low
             values = set() if best.gated else {value(low)}
             span = value(best.contribution) - value(low) if values else Fraction()

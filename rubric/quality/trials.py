@@ -25,12 +25,12 @@ from rubric.embed import (
     Presented,
     StoreLike,
     Table,
+    counted,
     fields,
     guided,
     judge_or_default,
     shorten,
 )
-from rubric.embed import counted as count_of
 from rubric.quality.lint_rules import tests_that_are_anchors
 from rubric.results import Scored, Unjudged
 from rubric.suites.repetition import VERDICT, Flip, Flips, count_flips
@@ -118,10 +118,10 @@ class Trials(Presented, Sequence[Trial]):
     def sentence(self) -> str:
         """The result in one sentence."""
         passed, failed, lost = (len(self.of(status)) for status in ("passed", "failed", "ungraded"))
-        told = [f"{passed} of {count_of(len(self), 'test')} passed"]
+        told = [f"{passed} of {counted(len(self), 'test')} passed"]
         told += [f"{failed} failed"] if failed else []
         told += [f"{lost} could not be judged"] if lost else []
-        return f"{', '.join(told)}; {count_of(self.usage.calls, 'call')}."
+        return f"{', '.join(told)}; {counted(self.usage.calls, 'call')}."
 
     def remarks(self) -> list[str]:
         """What the tests do not show."""

@@ -74,8 +74,7 @@ def _progress(state: Progress) -> str:
 
 fragment_of.register(Rubric, lambda rubric: html.fragment(rubric_card(rubric)))
 fragment_of.register(DecisionTree, lambda tree: html.fragment(tree_card(tree)))
-fragment_of.register(Grade, card)
-fragment_of.register(Ungraded, card)
+fragment_of.register(Grade | Ungraded, card)
 fragment_of.register(Grades, lambda results: cards(results, results.summary()))
 fragment_of.register(Summary, lambda summary: html.fragment(summary_card(summary)))
 fragment_of.register(

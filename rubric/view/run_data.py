@@ -10,6 +10,7 @@ import base64
 import json
 import zlib
 from collections.abc import Mapping
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, fields, has
@@ -199,9 +200,7 @@ def _rules(row: Row) -> Iterable[str]:
 
 
 def _score(rule: str, weights: Sequence[float], values: Sequence[float]) -> float:
-    if rule == "worst":
-        return min(values)
-    return sum(w * v for w, v in zip(weights, values, strict=True)) / sum(weights)
+    return min(values) if rule == "worst" else fmean(values, weights)
 
 
 def _reaches(rule: str, weights: Sequence[float], values: Sequence[float], threshold: float | None) -> bool:
