@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rubric import Candidate, DefinitionError, Grade, Rubric, ToolCall, Ungraded, UngradedError, evaluate
+from rubric.driving import Usage
 from rubric.embed import Grader, JudgeLike, checked_candidate
 from rubric.integrations.mapping import beside, importing, mapped, output_text
 
@@ -92,9 +93,7 @@ class RubricMetric:
     @property
     def cost(self) -> float | None:
         """Return the cost of all results in US dollars; None if one is unknown."""
-        costs = [each.usage.cost for each in (*self.graded, *self.ungraded)]
-        known = [cost for cost in costs if cost is not None]
-        return sum(known) if len(known) == len(costs) else None
+        return Usage.total(each.usage for each in (*self.graded, *self.ungraded)).cost
 
     def __call__(
         self, gold: Example, pred: Prediction, trace: Any = None, pred_name: str | None = None, pred_trace: Any = None

@@ -146,15 +146,14 @@ def _score(data: Mapping[str, Any]) -> float:
     return float(score)
 
 
-_YES, _NO = {"pass", "passed"}, {"fail", "failed"}
+_VERDICTS = {"pass": True, "passed": True, "fail": False, "failed": False}
 
 
 def _own_verdict(data: Mapping[str, Any]) -> bool | None:
     """Return whether it says that the candidate passed; None if it does not say."""
     said = next((data[key] for key in ("pass", "passed", "verdict") if data.get(key) is not None), None)
     if isinstance(said, str):
-        word = said.strip().lower()
-        return True if word in _YES else False if word in _NO else None
+        return _VERDICTS.get(said.strip().lower())
     return said if isinstance(said, bool) else None
 
 

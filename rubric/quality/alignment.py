@@ -17,7 +17,7 @@ import numpy as np
 from attrs import asdict, evolve, field, frozen
 from attrs.filters import exclude
 
-from rubric import Budget, DefinitionError, Grade, Grades, Judge, Rubric, Ungraded, grade_many, plan
+from rubric import Budget, DefinitionError, Grade, Grades, Rubric, Ungraded, grade_many, plan
 from rubric.driving import Usage
 from rubric.embed import (
     CONCURRENCY,
@@ -253,7 +253,7 @@ def align(  # noqa: PLR0917 - the order of the arguments is the order of the wor
         raise DefinitionError("edits", f"with {kinds}, {name}= has no effect; leave it out, or write {cure}")
     options = Options(concurrency, store, budget)
     sample = sample_of(rubric, grades, labels)
-    grader = _Grader.of(sample, judge, writer, options, kinds) if called else None
+    grader = _Grader(sample, judge, writer, options, kinds) if called else None
     now, found, start, levels = rubric, [], sample, _Risk(risk, risk / len(kinds))
     for kind in kinds:
         if np.ptp(sample.people) == 0:
@@ -364,18 +364,12 @@ class _EndedError(Exception):
     """The edit cannot be carried through; its text says why."""
 
 
-@frozen
 class _Grader:
     """Makes rubrics by calls, and grades candidates anew."""
 
-    judge: AnyJudge
-    writer: Judge | None
-    options: Options
-
-    @classmethod
-    def of(
-        cls, sample: Sample, judge: JudgeLike | None, writer: JudgeLike | None, options: Options, kinds: Sequence[Kind]
-    ) -> _Grader:
+    def __init__(
+        self, sample: Sample, judge: JudgeLike | None, writer: JudgeLike | None, options: Options, kinds: Sequence[Kind]
+    ) -> None:
         if writer is None and "texts" in kinds:
             why = Wording("texts are written by a model; name it: ", writer="openai/gpt-5")
             raise DefinitionError("writer", why)
@@ -389,13 +383,14 @@ class _Grader:
         if judge is not None and as_judge(judge).digest not in known:
             message = f"expected the judge that gave the grades, {by.name}, got another"
             raise DefinitionError("judge", f"{message}; grade with it first: agreement may rise by the judge alone")
-        by = by if judge is None else as_judge(judge)
-        return cls(by, None if writer is None else writer_of(writer), options)
+        self.judge: AnyJudge = by if judge is None else as_judge(judge)
+        self.writer = None if writer is None else writer_of(writer)
+        self.options = options
 
     def rewrite(self, kind: Kind, rubric: Rubric, sample: Sample) -> Rewrite:
         if kind == "anchors":
             return with_anchors(rubric, sample.examples())
-        assert self.writer is not None  # noqa: S101 - `of` refuses these kinds without one
+        assert self.writer is not None  # noqa: S101 - these kinds are refused without one
         return rewritten(rubric, sample.examples(), self.writer, self.options)
 
     def regrade(self, rubric: Rubric, sample: Sample) -> Sample:

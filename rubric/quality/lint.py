@@ -138,7 +138,7 @@ def lint(x: Rubric | Suite | str | PathLike[str], /, *, hints: bool = False, bas
     """
     match x:
         case Rubric():
-            found, rubrics = [*_look(Subject.of(x), Places(), hints=hints)], 1
+            found, rubrics = [*_look(Subject(x), Places(), hints=hints)], 1
         case Suite():
             found, rubrics = _look_at_suite(x, None, hints=hints)
         case str() | PathLike():
@@ -147,7 +147,7 @@ def lint(x: Rubric | Suite | str | PathLike[str], /, *, hints: bool = False, bas
             if is_rubric(path):
                 start = file.find("criteria", (1, 0), END) or (1, 1)
                 places = Places(file, criteria=start)
-                found, rubrics = [*_look(Subject.of(load(path, base=base)), places, hints=hints)], 1
+                found, rubrics = [*_look(Subject(load(path, base=base)), places, hints=hints)], 1
             else:
                 found, rubrics = _look_at_suite(load_suite(path, base=base), file, hints=hints)
         case _:
@@ -173,7 +173,7 @@ def _look_at_suite(suite: Suite, file: File | None, *, hints: bool) -> tuple[lis
             after = bisect_right(starts, (source, *start))
             end = starts[after][1:] if after < len(starts) and starts[after][0] == source else END
             places = Places(files.get(source, file), start=(start[0], start[1]), end=end)
-        of_case = [*_look(Subject.of(case.rubric, case), places, hints=hints)]
+        of_case = [*_look(Subject(case.rubric, case), places, hints=hints)]
         if first != index and file is None:  # told of at the first case that has it
             of_case = [remark for remark in of_case if remark.rule in OF_CASES]
         found += of_case

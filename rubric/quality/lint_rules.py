@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from math import frexp, inf
 from typing import Literal
 
-from attrs import frozen
+from attrs import Factory, frozen
 
 from rubric import Choices, Criterion, DecisionTree, Levels, Rubric, Unit, YesNo
 from rubric.embed import TOLERANCE, Check, Decided, shorten
@@ -41,12 +41,7 @@ class Subject:
     rubric: Rubric
     case: Case | None = None
     nested: bool = False
-    turned: bool = False
-
-    @classmethod
-    def of(cls, rubric: Rubric, case: Case | None = None) -> Subject:
-        """Return *rubric* by itself, or as that of *case*."""
-        return cls(rubric, case, turned=rubric.negate)
+    turned: bool = Factory(lambda self: self.rubric.negate, takes_self=True)
 
     def below(self, criterion: Criterion, rubric: Rubric) -> Subject:
         """Return the *rubric* that is the answer to *criterion*."""

@@ -10,12 +10,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from functools import cached_property, partial, reduce
+from functools import cached_property, partial
 from itertools import accumulate, islice, pairwise
 from math import ceil, lcm
 from typing import TypeVar, assert_never
-
-from attrs import define
 
 from rubric import Choices, Criterion, DecisionTree, Holds, Levels, Rubric, YesNo
 from rubric.embed import TOLERANCE, Check, Decided
@@ -58,20 +56,14 @@ def _sums(many: Sequence[int], few: Sequence[int]) -> Sequence[int]:
     return even if len(even) == len(values) and [*even] == values else values
 
 
-@define
 class Sums:
-    """The sums that the other criteria can have without failing a gate, for each criterion, on a *grid*."""
+    """The sums that the other criteria can have without failing a gate, for each criterion, on a grid."""
 
-    grid: int
-    allowed: list[_Values]
-    others: list[tuple[_Values, _Values]]
-
-    @classmethod
-    def of(cls, allowed: Sequence[tuple[Iterable[Fraction], Fraction]]) -> Sums:
-        """Return the sums where each criterion may add any of some values, and up to a span more."""
-        grid = reduce(lcm, (one.denominator for values, span in allowed for one in (*values, span)), 1)
+    def __init__(self, allowed: Sequence[tuple[Iterable[Fraction], Fraction]]) -> None:
+        # Each criterion may add any of some values, and up to a span more.
+        self.grid = grid = lcm(*(one.denominator for values, span in allowed for one in (*values, span)))
         whole: list[_Values] = [(sorted({int(v * grid) for v in some}), int(span * grid)) for some, span in allowed]
-        return cls(grid, whole, _others(whole, _plus, ([0], 0)))
+        self.allowed, self.others = whole, _others(whole, _plus, ([0], 0))
 
     def above(self, index: int, least: Fraction) -> Fraction | None:
         """Return the smallest sum of the others from *least* on."""
@@ -128,7 +120,7 @@ class Reach:
     def _above_threshold(self) -> Sums:
         """What the others add, each its weight times what it contributes above the threshold."""
         # So one that leaves the mean adds 0, and the grade passes from a sum of 0.
-        return Sums.of([self._allowance(n) for n in range(len(self._criteria))])
+        return Sums([self._allowance(n) for n in range(len(self._criteria))])
 
     @cached_property
     def _always_gated(self) -> list[int]:

@@ -283,19 +283,12 @@ def _answers(rows: Sequence[Row], anchor: str) -> Html:
     lines = []
     for row in rows:
         at, entries = Shown(row, anchor), {entry.id: entry for entry in row.entries}
-        found = [entries.get(name) for name in columns]
         cells = [
             text(f"{at.look(one)[0]} {shorten(one.level or one.value or one.result, 20)}" if one is not None else "")
-            for one in found
+            for one in map(entries.get, columns)
         ]
-        lines.append(
-            (
-                text(row.id, html.NAME),
-                html.badge(row.verdict.strip("–") or row.status, row.status),
-                row.figure("–") or "–",
-                *cells,
-            )
-        )
+        verdict = html.badge(row.verdict.strip("–") or row.status, row.status)
+        lines.append((text(row.id, html.NAME), verdict, row.figure("–") or "–", *cells))
     return html.table(("result", "verdict", "score", *(text(name, html.NAME) for name in columns)), lines, figures=(2,))
 
 
