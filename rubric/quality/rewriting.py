@@ -99,10 +99,9 @@ def _anchors(
         lack = next((why for why, holds in lacks.items() if holds), "")
         if example.error > _SAME:
             left[lack or "judged as people say on each criterion"].add(place)
-        if lack or target is None or not isinstance(finding, Scored):
-            continue
-        rank = (-abs(finding.score - target), len(output), place)
-        best[target >= _EVEN] = min(best.get(target >= _EVEN, rank), rank)
+        if not lack and target is not None and isinstance(finding, Scored):
+            rank = (-abs(finding.score - target), len(output), place)
+            best[target >= _EVEN] = min(best.get(target >= _EVEN, rank), rank)
     if not best or min(best.values())[0] > -_SAME:
         return []
     chosen = [examples[best[side][2]] for side in (True, False) if side in best]

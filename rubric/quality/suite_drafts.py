@@ -96,14 +96,11 @@ def sheet(path: str | Path, format: str | None = None, **options: Any) -> Sheet:
         raw = reduce(getitem, at, data)
         if not isinstance(raw, dict):
             continue
-        if how.keeps(raw):
-            kept[at] = case.id
-            continue
         said = next((raw[key] for key in how.outcomes if isinstance(raw.get(key), str)), "")
         asked = case.input or "\n".join(f"{message.role}: {message.content}" for message in case.messages)
         references = (case.reference,) if case.reference.strip() else ()
         material = Material(outcome=said, task=asked, references=references, plain=True)
-        if material.blocks():
+        if material.blocks() and not how.keeps(raw):
             slots[at] = Slot(case.id, at, material, case.tags)
         else:
             kept[at] = case.id

@@ -215,12 +215,11 @@ def _trial(rubric: Rubric, index: int, test: RubricTest, results: Sequence[Resul
     failures, unknown = [], False
     for words, look in _expectations(rubric, test):
         seen = [look(result) for result in results]
-        if 2 * seen.count(True) > len(seen):
-            continue
-        if 2 * (seen.count(True) + seen.count(None)) > len(seen):
+        met, repeats = seen.count(True), len(seen)
+        if 2 * (met + seen.count(None)) <= repeats:
+            failures.append(words if repeats == 1 else f"{words} in {met} of {repeats} repeats alone")
+        elif 2 * met <= repeats:
             unknown = True
-        else:
-            failures.append(words if len(seen) == 1 else f"{words} in {seen.count(True)} of {len(seen)} repeats alone")
     status: Status = "failed" if failures else "ungraded" if unknown else "passed"
     return Trial(test, index, status, tuple(failures), tuple(results))
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rubric.driving import Exchange, Reply
-    from rubric.results import Evidence, Summary
+    from rubric.results import Evidence, Step, Summary
 
 
 MOST_ROWS = 40
@@ -127,7 +127,7 @@ class Shown:
         return needs_of_row(self.row) or "by the judge's own verdict"
 
     @property
-    def path(self) -> Sequence[charts.Walked]:
+    def path(self) -> Sequence[Step]:
         """The walk down a tree, where no criterion shows it."""
         return () if self.row.path in [entry.path for entry in self.row.entries] else self.row.path
 

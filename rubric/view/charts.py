@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import accumulate
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rubric.view.html import Html, band, join, render, table, tag, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from rubric.results import Step
 
 _BINS = 20
 
@@ -58,19 +60,12 @@ def shares(counts: Mapping[str, int]) -> Html:
     return tag("svg", *parts, class_="share", aria_hidden="true", **view)
 
 
-class Walked(Protocol):
-    """A step of a walk down a tree."""
-
-    @property
-    def yes(self) -> bool: ...
-
-
-def tree(root: object, path: Sequence[Walked] = ()) -> Html:
+def tree(root: object, path: Sequence[Step] = ()) -> Html:
     """Return a drawing of the decision tree at *root*; what a walk along *path* did not pass is pale."""
     return tag("ul", _node(root, "", path, walked=bool(path)), class_="tree drawn" if path else "tree")
 
 
-def _node(node: object, answer: str, path: Sequence[Walked], *, walked: bool) -> Html:
+def _node(node: object, answer: str, path: Sequence[Step], *, walked: bool) -> Html:
     edge = tag("b", answer) if answer else None
     kind = "walked" if walked else None
     question = getattr(node, "question", None)

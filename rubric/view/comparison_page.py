@@ -44,12 +44,11 @@ def comparison_page(new: Iterable[Row], old: Iterable[Row], title: str = "", peo
     is_judges = judges[0] != judges[1] and all(a.output == b.output for a, b in pairs)
     data, rows = RunData(people=people), list[dict[str, Any]]()
     for name, row in after.items():
-        was = before.get(name)
-        if was is None:
+        if (was := before.get(name)) is None:
             rows.append(data.of(row) | {"change": "new alone"})
-            continue
-        change = _CHANGES.get((was.status, row.status), ("other", "other"))[is_judges]
-        rows.append(data.of(row) | {"change": change, "before": data.of(was)})
+        else:
+            change = _CHANGES.get((was.status, row.status), ("other", "other"))[is_judges]
+            rows.append(data.of(row) | {"change": change, "before": data.of(was)})
     rows += [data.of(row) | {"change": "old alone"} for name, row in before.items() if name not in after]
     counts = Counter(row["change"] for row in rows)
     bar = _bar(counts)

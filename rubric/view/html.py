@@ -31,9 +31,6 @@ NAME = 300
 MOST_ROWS = 500
 """Rows of a table that are shown."""
 
-KINDS = ("passed", "failed", "ungraded", "deferred", "plain", "gate")
-"""The colours of badges, bars and cards: good, bad, in doubt, not done, neutral; and the outline of a failed gate."""
-
 
 Html = Markup
 """Text that is markup already, as Jinja's macros make it, and is not escaped again."""
@@ -87,7 +84,7 @@ def text(value: str, limit: int = LONGEST, *, class_: str = "") -> Html:
 
 
 def badge(words: str, kind: str = "plain") -> Html:
-    """Return a pill with a few *words*, in the colour of its *kind*."""
+    """Return a pill with a few *words*, in the colour of its *kind*: passed, failed, ungraded, deferred, plain or gate."""
     return tag("span", cut(words, NAME), class_=f"badge {kind} t")
 
 

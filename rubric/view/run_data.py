@@ -181,10 +181,8 @@ def alone(row: Row) -> list[int]:
     rules = [rule for rule in rules if any(gated) or not _reaches(rule, weights, values, row.threshold)]
 
     def would_pass(place: int) -> bool:
-        if any(gated[:place]) or any(gated[place + 1 :]):
-            return False
         changed = [*values[:place], 1.0, *values[place + 1 :]]
-        return all(_reaches(rule, weights, changed, row.threshold) for rule in rules)
+        return sum(gated) == gated[place] and all(_reaches(rule, weights, changed, row.threshold) for rule in rules)
 
     short = [n for n, value in enumerate(values) if gated[n] or value < 1 - TOLERANCE]
     return [known[n] for n in short if would_pass(n)] if rules else []
