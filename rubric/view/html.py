@@ -84,7 +84,7 @@ def text(value: str, limit: int = LONGEST, *, class_: str = "") -> Html:
 
 
 def badge(words: str, kind: str = "plain") -> Html:
-    """Return a pill with a few *words*, in the colour of its *kind*: passed, failed, ungraded, deferred, plain or gate."""
+    """Return a pill with *words*, in the colour of its *kind*: passed, failed, ungraded, deferred, plain or gate."""
     return tag("span", cut(words, NAME), class_=f"badge {kind} t")
 
 
