@@ -223,7 +223,7 @@ def _weight(at: Cursor, rule: str) -> float:
 
 
 def _case(at: Cursor, id: str, workspace: Loading) -> Case | None:
-    """Return the case of a judge TOML, if it has one; the folder of *workspace* is the one that the agent worked in."""
+    """Return the case of a judge TOML, for the agent's *workspace*; None if wrong."""
     at.only(("judge", "criterion", "scoring"))
     judge, scoring = at.under("judge"), at.under("scoring")
     judge.reads((*_OF_JUDGE, *_TRAJECTORY), dict.fromkeys(_FOR_AGENTS, "it is for an agent as the judge, and not read"))

@@ -148,7 +148,7 @@ class Material:
     plain: bool = False
 
     def blocks(self) -> list[tuple[str, str]]:
-        """Return each text of the material with its title; nothing where there is no material."""
+        """Return each text of the material with its title; none without material."""
         found = [("task", self.task), ("expected outcome", self.outcome)]
         found += [("reference answer", text) for text in self.references]
         found += [(f"answer that a person scored {one.score:g} of 1", one.response) for one in self.examples]
@@ -265,7 +265,7 @@ def prompt(name: str) -> str:
 
 
 def writing(given: Material) -> Writing:
-    """Return how a draft is asked for; its digest is that of all texts of the material."""
+    """Return how a draft is asked for; its digest is that of all its material."""
     slots = {
         "fewest": str(FEWEST),
         "most": str(most_of(given)),

@@ -222,7 +222,7 @@ def _score(rubric: Rubric, result: Grade | Ungraded, kept: Sequence[int]) -> flo
 
 
 def _finish(draft: Draft, given: Gathered, writer: str, found: Sequence[Discrimination] = ()) -> Generation:
-    """Return the criteria that stay as a rubric that `lint` passes; without *found*, none was tried on pairs."""
+    """Return what stays, as `lint` passes it; without *found* no pairs were tried."""
     unit = "pair" if len({*given.groups}) == len(given.groups) else "group"
     criteria = {c.id: GeneratedCriterion(c, "refused", why) for c, why in draft.refused}
     for criterion, one in zip_longest(draft.rubric.criteria, found):

@@ -230,7 +230,7 @@ def tests_that_are_anchors(rubric: Rubric) -> Iterator[tuple[int, Criterion]]:
 
 
 def folded(text: str) -> str:
-    """Return *text* as two of one reply are compared: by their words, in any letter case."""
+    """Return the words of *text*, to compare replies in any letter case."""
     return " ".join(text.split()).casefold()
 
 

@@ -84,7 +84,8 @@ def text(value: str, limit: int = LONGEST, *, class_: str = "") -> Html:
 
 
 def badge(words: str, kind: str = "plain") -> Html:
-    """Return a pill with *words*, in the colour of its *kind*: passed, failed, ungraded, deferred, plain or gate."""
+    """Return a pill with a few *words*, in the colour of its *kind*."""
+    # Kinds are passed, failed, ungraded (in doubt), deferred (not done), plain, and gate, the outline of a failed one.
     return tag("span", cut(words, NAME), class_=f"badge {kind} t")
 
 
