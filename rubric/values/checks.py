@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dis
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeGuard, cast, get_args
 
 from attrs import Attribute, field, frozen
@@ -359,29 +357,6 @@ def _callable(_: Any, __: Attribute[Any], value: object) -> None:
         raise DefinitionError("function", said) from None
     except ValueError:
         return  # a function of C may have no signature
-    if method := _asked_of_text(value):
-        name = getattr(value, "__name__", "<lambda>")
-        asked = "len(candidate.output)" if method == "len" else f"candidate.output.{method}()"
-        line = f"such as lambda candidate: {asked}"
-        line = f"write lambda candidate: {name}(candidate.output)" if name.isidentifier() else line
-        said = f"it is called with a Candidate, which has no {method!r}; its text is candidate.output; {line}"
-        raise DefinitionError("function", said)
-
-
-def _asked_of_text(function: Any) -> str:
-    """Return the method of a text, or `len`, that *function* asks of its argument itself; '' if it asks none."""
-    if not isinstance(function, FunctionType) or {"isinstance", "hasattr"} & {*function.__code__.co_names}:
-        return ""
-    name = function.__code__.co_varnames[:1]
-    steps = [(each.opname, each.argval) for each in dis.get_instructions(function)]
-    if any(step.startswith("STORE_FAST") and name[0] in str(of) for step, of in steps):  # it is another value then
-        return ""
-    for (step, of), (_, then), (last, _) in zip(steps, steps[1:], steps[2:], strict=False):
-        if step.startswith("LOAD_FAST") and (of,) == name and hasattr(str, str(then)):
-            return str(then)
-        if (of, then) == ("len", *name) and last.startswith(("CALL", "PRECALL")):
-            return "len"
-    return ""
 
 
 @guided_class

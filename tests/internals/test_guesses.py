@@ -304,7 +304,6 @@ SAYS = [
     ),
     ("r.requires(['a b', 'c d'])", "write rubric.requires('a b').requires('c d')"),
     ("r.expects(['a', 'b'], weight=2)", "write rubric.expects('a', weight=2).expects('b', weight=2)"),
-    ("r.checks(lambda x: len(x) < 5)", "such as lambda candidate: len(candidate.output)"),
     ("grade_many(df.values, r, 'offline').collect()", "write grade_many(frame, rubric, judge)"),
     ("grade_many(df.iterrows(), r, 'offline').collect()", "write grade_many(frame, rubric, judge)"),
     ("Likert(range(1, 6))", "such as Likert(1, 5)"),
@@ -332,15 +331,6 @@ SAYS = [
         "write rubric.checks(Contains('a'), weight=2).checks(len, weight=2).checks(Matches('b+'), weight=2)",
     ),
     ("r.checks(call('a'), re.compile('b'))", "write rubric.checks(call('a')).checks(re.compile('b'))"),
-    # a function that asks a text of the candidate is told when the rubric is made
-    (
-        "r.checks(lambda text: len(text.split()) < 9)",
-        "its text is candidate.output; such as lambda candidate: candidate.output.split()",
-    ),
-    (
-        "Holds(lambda s: s.lower() == 'a')",
-        "its text is candidate.output; such as lambda candidate: candidate.output.lower()",
-    ),
     # the last of what is proposed grades, and what a line leaves out is told
     ("r.expects('a', weight=-1)", "write rubric.penalizes('a', points=1).by_points()"),
     ("gs.pass_rate.ci(0.9)", "every interval is of 95 %; write grades.summary().pass_interval"),

@@ -27,7 +27,7 @@ NATIVE = frozenset("native rubrics suites document yaml json files cursor notes 
 """The modules of `rubric.formats` that read and write our own files."""
 
 MOST = {
-    "suites": 14,
+    "suites": 15,
     "formats": 9,
     "quality": 9,
     "batches": 1,
@@ -49,6 +49,7 @@ KEPT = {
     ("rubric.internals.row_files", "csv_text"): "labels are written as `rows_in` reads them, quoted for spreadsheets",
     ("rubric.internals.guesses", "word_cure"): "an unknown command or option is answered from the one table of guesses",
     ("rubric.models.chat_turns", "PAYING"): "what a target spends passes the budget, as what a judge spends",
+    ("rubric.values.chats", "listed"): "a prompt of a finished output is a chat where a candidate's would be one",
     ("rubric.values.requests", "PROGRAMS"): "`allowing` says that programs may run; the pipeline asks for it",
     ("rubric.formats.fields", "Gathering"): "an assertion type tells all that is wrong with its keys at once",
     ("rubric.formats.fields", "read_all"): "the fields of `field-accuracy` are read as lists in our own files",

@@ -446,7 +446,7 @@ def test_a_generation_is_shown_as_text_markdown_card_and_data() -> None:
 
 def test_a_generation_given_as_a_rubric_is_told_from_one() -> None:
     """`grade` names the attribute that holds the rubric."""
-    with pytest.raises(DefinitionError, match=r"give its \.rubric"):
+    with pytest.raises(DefinitionError, match=r"generation\.rubric"):
         grade("Hello!", generated(None), "offline")  # type: ignore[arg-type]
 
 
