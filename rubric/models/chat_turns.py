@@ -138,7 +138,7 @@ class ChatModel:
                 else:
                     media.append(("", Media("image", block["image_url"]["url"])))
             is_text = isinstance(content, str) and "tool_calls" not in one
-            sent.append(Outgoing(one["role"], (content if is_text else json.dumps({**one}),)))
+            sent.append(Outgoing(one["role"], (str(content) if is_text else json.dumps({**one}),)))
         offered, most = json.dumps([*map(dict, tools)]) if tools else "", self.judge.max_tokens or MOST_TOKENS
         return Ask(self.judge, tuple(sent), FrozenMap(), (), max_tokens=most, media=tuple(media), tools=offered)
 

@@ -35,8 +35,10 @@ _BOUNDS = {
     "==": "exactly",
 }
 _SIGNS = {words: sign for sign, named in _BOUNDS.items() for words in named.split("|")}
-_SIGNS_AFTER = dict.fromkeys(("or fewer", "or less", "at most", "maximum"), "<=")
-_SIGNS_AFTER |= dict.fromkeys(("or more", "at least", "minimum"), ">=")
+_SIGNS_AFTER: dict[str, str] = {
+    **dict.fromkeys(("or fewer", "or less", "at most", "maximum"), "<="),
+    **dict.fromkeys(("or more", "at least", "minimum"), ">="),
+}
 _OPPOSITE = {"<=": ">", "<": ">=", ">=": "<", ">": "<="}
 _MEASURES = {"word": "len(c.output.split())", "character": "len(c.output)", "line": "len(c.output.splitlines())"}
 _NUMBER = rf"\d[\d,]*|{'|'.join(_COUNTS)}"

@@ -322,7 +322,7 @@ def test_cells_of_a_matrix_are_grouped_by_their_axes_and_compared() -> None:
     exec(caught.value.message.partition("; the cells of a matrix: ")[2], names)  # noqa: S102 - a cure that is printed
     assert (len(names["new"]), {each.key for each in names["new"]}) == (2, {"a", "b"})
     assert compare(names["new"], names["old"]).criteria[0].n == 2
-    others = [evolve(each, key="z") for each in old]
+    others: Any = [evolve(each, key="z") for each in old]
     with pytest.raises(DefinitionError, match=r"no candidate is in both runs: 'a \[.*', \.\.\. and 'z', \.\.\.$"):
         compare(new, others)
 
