@@ -250,7 +250,7 @@ class RunOptions:
     def _partial_report(self, suite: Suite, done: Sequence[Row], said: str, duration: float) -> Report:
         finished = {row.id: row for row in done}
         cases = [one for case in suite for one in repeat_case(case, self.run["repeat"])]
-        rows = [finished.get(row_id(case)) or _unfinished(case) for case in cases]
+        rows = [finished[id_] if (id_ := row_id(case)) in finished else _unfinished(case) for case in cases]
         deferred: Deferred = self.run["deferred"]
         warnings, by = (*map(str, suite.warnings), said), version("rubric-grade")
         return Report(suite.name, tuple(rows), deferred, warnings, by, duration=duration)

@@ -113,7 +113,11 @@ def meant(
             said, change = _joined(said, about_files), {**changed, **(change or {})}
             change.pop("WITHOUT", None)
     said, units = _read_options(said, context, command, typed)
-    return said if units is None else _with_line(said, group, command, _changed(units, change or {}), before)
+    said = said if units is None else _with_line(said, group, command, _changed(units, change or {}), before)
+    for placeholder, kind in {"rubric.yaml": "rubric", "results.jsonl": "results", "rows.jsonl": "*"}.items():
+        if len(own := [file for file in files if kind_of(file) == kind]) == 1:  # which lines of Python name too
+            said = said.replace(f"'{placeholder}'", f"'{own[0]}'")
+    return said
 
 
 def _remarks_on(near: Mapping[str, Sequence[str]]) -> Iterator[str]:

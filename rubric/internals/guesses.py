@@ -361,7 +361,9 @@ def key_cure(owner: str, key: object, allowed: Iterable[str], value: object = No
 
 
 def kind_in_files(value: object) -> str:
-    """Return what a *value* in a file is: `offline`, a `verdict`, a `sentence`, `cases`, other `rows`, or ''."""
+    """Return what a *value* in a file is: `offline`, a `verdict`, a `sentence`, `texts`, `cases`, `rows`, or ''."""
+    if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
+        return "texts"
     if isinstance(value, bool) or value in ("pass", "fail", "passed", "failed", "failure"):
         return "verdict"
     if isinstance(value, str):

@@ -36,6 +36,7 @@ FILES = {
     "inner/out.yaml": f"prompts: [a]\nproviders: [echo]\ntests: [{{vars: {{x: file://../reply.txt}}, {CONTAINS}}}]\n",
     "open.yaml": "suite: open\nrubric: {criteria: [Says thank you]}\ncases:\n  - {id: a, input: Hi}\n",
     "people.csv": "index,value\n" + "".join(f"{n},{('pass', 'fail')[n % 2]}\n" for n in range(24)),
+    "scored.csv": "index,value\n" + "".join(f"{n},{5 - n % 4}\n" for n in range(24)),
     "replies.jsonl": '{"id": "a", "output": "Thank you."}\n',
 }
 
@@ -86,6 +87,12 @@ TOLD = [
         "thresholds polite.yaml graded.jsonl people.csv --for TPR",
         "--at 0.95",
         "thresholds polite.yaml graded.jsonl people.csv --for TPR --at 0.95",
+    ),
+    (
+        "passes_from",
+        "thresholds polite.yaml graded.jsonl scored.csv",
+        "--passes-from 4",
+        "thresholds polite.yaml graded.jsonl scored.csv --passes-from 4",
     ),
     ("base", "validate inner/out.yaml", "--base FOLDER", "validate inner/out.yaml --base ."),
 ]

@@ -40,6 +40,8 @@ def refusal_of(document: str) -> str:
             "{text: a, scale: {min: 1, max: 5, anchors: {1: b, 5: c}}, pass_at: 4}",
             "{text: a, levels: {1: b, 5: c}, min_score: 0.75}",
         ),
+        ("{check: {calls: [b, c], in_order: true}}", "{check: {trajectory: {tools: [b, c], order: in_order}}}"),
+        ("{check: {never_calls: b}}", "{check: {calls: b}, polarity: guard}"),
         ("{text: a, points: -3}", "{text: a, polarity: penalty, weight: 3}, and in the rubric aggregation: points"),
         ("{check: {call: b, after: c, same: d}}", "{check: {run: {every: b, needs: c, same: d}}}"),
         ("{check: {call: b, max: 1}}", "{check: {run: {at_most: 1, of: b}}}"),

@@ -83,6 +83,18 @@ def test_a_case_is_crossed_with_each_row() -> None:
     ]
 
 
+def test_the_variables_of_a_case_are_added_to_those_that_it_shares() -> None:
+    """Its own count first, then those of its row: with one of its own, a case lost all others in silence."""
+    shared = "defaults: {variables: {a: 1, b: 1, c: 1}, rubric: 'Has {{a}} {{b}} {{c}}'}"
+    rows = "matrix: [{cell: {x: y}, variables: {b: 2, c: 2}}]"
+    suite = loads_suite(
+        f"suite: s\n{shared}\n{rows}\ncases: [{{output: o, variables: {{c: 3}}}}, {{output: o, cell: {{}}}}]"
+    )
+    assert [case.rubric.text for case in suite] == ["Has 1 2 3", "Has 1 1 1"]
+    assert dict(suite[0].variables) == {"a": 1, "b": 2, "c": 3}
+    assert loads_suite(dumps_suite(suite)).cases[0].variables == suite[0].variables
+
+
 def test_a_slot_shows_a_variable_of_any_name() -> None:
     """Hyphens, dots and blanks within the braces do not matter."""
     text = "suite: s\ndefaults: {rubric: 'Is {{my-tone}}, {{ a.b }} and {{  c  }}'}\ncases:\n"

@@ -348,7 +348,7 @@ def test_a_key_of_another_system_is_answered_with_ours(kind: str, key: str) -> N
         at = (own | of_suite)[owner]
         at.pop(key, None)
         values = {"": 1, "rows": [{"id": "a"}], "cases": [case], "sentence": "Is polite", "offline": "offline"}
-        at[word] = (values | {"verdict": False, "expression": "vars.lang == 'de'"})[of_kind]
+        at[word] = (values | {"verdict": False, "texts": ["a", "b"], "expression": "vars.lang == 'de'"})[of_kind]
         text = json.dumps(suite if owner in of_suite else data)
         read = partial(package.loads_suite, format="native") if owner in of_suite else package.loads
         said = re.sub(r"\{value\|.*?\}", "1", key) if " " in key else f"did you mean {key!r}?"

@@ -164,7 +164,6 @@ PATHS: list[tuple[Callable[[], object], str]] = [
     (lambda: grade("reply.txt", POLITE, "offline"), "candidate"),
     (lambda: asyncio.run(agrade("reply.txt", POLITE, "offline")), "candidate"),
     (lambda: plan("reply.txt", POLITE, "offline"), "candidate"),
-    (lambda: plan("answers.jsonl", POLITE, "offline"), "candidate"),
     (lambda: grade_many(["A reply"], "mine.yaml", "offline"), "rubric"),
     (lambda: grade_in_batches(["A reply"], "mine.yaml", "openai/gpt-5.6", "batches.json"), "rubric"),
     (lambda: Case("a", "mine.yaml"), "rubric"),

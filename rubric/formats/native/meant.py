@@ -336,8 +336,13 @@ def _in_check(value: Any, checks: Collection[str]) -> dict[str, Any]:
         if _CHECKS.get(name, name) == "matches":
             return {"check": {"matches": f"(?i){text}" if case else text}}
         return {"check": {name: {"text": text, "ignore_case": case}}}
-    if isinstance(value, dict) and "order" in value and (tools := [*_CALLED & value.keys()]) and len(value) == 2:  # noqa: PLR2004 - both
-        order = "exact" if value["order"] in ("exact", "strict") else "in_order"
+    order = (
+        next(iter({"order", "in_order", "ordered", "exact", "strict"} & {*value}), "")
+        if isinstance(value, dict)
+        else ""
+    )
+    if order and (tools := [*_CALLED & value.keys()]) and len(value) == 2:  # noqa: PLR2004 - both
+        order = "exact" if {order, value[order]} & {"exact", "strict"} else "in_order"
         return {"check": {"trajectory": {"tools": value[tools[0]], "order": order}}}
     return (
         _check(str(next(iter(value))), next(iter(value.values())), checks)
@@ -370,7 +375,7 @@ def _order_in(value: Mapping[Any, Any]) -> dict[str, Any]:
 
 def _check(name: str, value: Any, checks: Collection[str]) -> dict[str, Any]:
     """Return the fields that are meant by a check with a *name* and its *value*; {} if none is."""
-    if denied := re.fullmatch("not?[-_ ](.+)", name):
+    if denied := re.fullmatch("(?:not?|never|must_not|without)[-_ ](.+)", name):
         any_of = "contains_any" if denied[1] == "contains" and isinstance(value, list) else denied[1]  # none of them
         found = _check(any_of, value, checks)
         return {**found, "polarity": "guard"} if found else {}

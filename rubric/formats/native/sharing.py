@@ -130,7 +130,9 @@ def _check(key: str, data: Any, refused: Sequence[str] = ()) -> Data:
 
 
 def _case(case: Data, defaults: Data, row: Data) -> Data:
-    variables = case.get("variables", row.get("variables", defaults.get("variables", {})))
+    given = [each["variables"] for each in (defaults, row, case) if isinstance(each.get("variables"), dict)]
+    variables = {name: value for each in given for name, value in each.items()}
+    case = {**case, "variables": variables} if len(given) > 1 else case
     if "input" in row and "input" in case:
         said = "a case's own input counts before the input of its row, which would have no effect"
         line = on_a_line({"variables": {"question": case["input"]}})[1:-1]
