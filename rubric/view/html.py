@@ -250,7 +250,7 @@ def page(
     policy = f"default-src 'none'; style-src {_hash(sheet)}; base-uri 'none'; form-action {to}"
     policy += f"; script-src {_hash(script)}" if script else ""
     policy += f"; {sources}" if sources else ""
-    return render(
+    drawn = render(
         "page.html",
         policy=Html(policy),
         title=cut(title, NAME),
@@ -259,6 +259,7 @@ def page(
         footer=footer,
         script=Html(script),
     )
+    return str(drawn)  # a plain text: markup would escape what its reader puts into it
 
 
 def _hash(inside: str) -> str:
