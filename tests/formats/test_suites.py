@@ -308,6 +308,19 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
         ("cases: [{output: a, rubric: b, expect: fail}]", "tests: [{reply: Go away, fails: true}]"),
         ("cases: [{output: a, rubric: [{text: b c, if: vars.x == 'd'}]}]", "a rubric of its own in that case"),
         ("cases: [{rubric: b, run: [{user: a}]}]", "cases[0].run[0].user: unknown key"),
+        (
+            "matrix: {a: [1], include: [b]}\ncases: [{output: a, rubric: b}]",
+            "such as matrix: [{cell: {tone: warm}, variables: {tone: warm}}]",
+        ),
+        (
+            f"matrix: {{{', '.join(f'{axis}: {[*range(99)]}' for axis in 'abcdef')}}}\ncases: [{{output: a, rubric: b}}]",
+            "such as matrix: [{cell: {tone: warm}, variables: {tone: warm}}]",
+        ),
+        (
+            "cases: [{rubric: b, messages: [{role: user, content: a}, {role: assistant, tool_calls: [{id: c}]}]}]",
+            "cases[0].messages[1].tool_calls: unknown key",
+        ),
+        ("judge: {panel: {judges: offline}, vote: mean}\ncases: [{output: a, rubric: b}]", "judge: "),
         ("pass_rate: 0.5\ncases: [{output: a, rubric: b}]", "such as rubric grade suite.yaml --min-pass-rate 0.5"),
         ("judge: {model: offline, timeout: 2 minutes}\ncases: [{output: a, rubric: b}]", "write timeout: 120"),
         ("rubric: a b\ncases: answers.csv", "such as rubric grade-many rubric.yaml answers.csv"),

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any
 
+from rubric.errors import DefinitionError
 from rubric.formats.fields import write
 from rubric.formats.native.meant import Read, are_rows, name_in, reads
 from rubric.internals.guesses import kind_in_files, word_cure
@@ -43,7 +44,7 @@ def meant_case(
     for key, value in data.items():
         try:
             part = _part(str(key), value, keys, criterion)
-        except TypeError:  # what cannot be read, such as a text that a comment cuts
+        except (TypeError, DefinitionError):  # what cannot be read, such as a text that a comment cuts, or a call
             return None
         if part is None or part.keys() & found.keys():
             return None

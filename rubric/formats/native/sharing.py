@@ -8,6 +8,7 @@ so, and `spread` reads it; what would not be read as it was is written out.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -72,7 +73,7 @@ def spread(data: Data) -> tuple[Data, list[int]]:
     return {**rest, "cases": made}, origin
 
 
-_LONGEST_LINE = 600
+_LONGEST_LINE, _MOST_CELLS = 600, 100
 _MATRICES = {"matrix", "strategy", "parametrize", "parameterize", "parametrise", "parameters", "each", "with_items"}
 """Where other systems have the rows of one case."""
 
@@ -93,7 +94,10 @@ def _meant_rows(matrix: Any) -> str:
     elif isinstance(matrix, dict) and all(isinstance(values, list) for values in matrix.values()):
         axes = {name: values for name, values in matrix.items() if name not in ("exclude", "include")}
         left, more = (matrix.get(key, []) for key in ("exclude", "include"))
-        if any(not isinstance(cell, dict) for cell in left) or any(cell.keys() != axes.keys() for cell in more):
+        is_large = math.prod(map(len, axes.values())) > _MOST_CELLS  # a file may be anybody's
+        if is_large or any(not isinstance(cell, dict) for cell in [*left, *more]):
+            return example
+        if any(cell.keys() != axes.keys() for cell in more):
             return example
         crossed = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
         cells = [cell for cell in crossed if not any(cell.items() >= each.items() for each in left)] + more
