@@ -63,12 +63,6 @@ def test_a_function_that_raises_leaves_the_criterion_unjudged() -> None:
     assert "ValueError: no idea" in evaluate("x", Rubric(["a"]), judge_function(faulty)).explain()
 
 
-@pytest.mark.parametrize("judge", [lambda prompt: prompt.upper(), lambda prompt: "no " + prompt], ids=["method", "sum"])
-def test_a_judge_that_takes_its_messages_for_a_text_is_told_where_the_text_is(judge: Any) -> None:
-    """Python's error speaks of a list alone."""
-    assert "the last text is messages[-1]['content']" in evaluate("x", Rubric(["a"]), judge).explain()
-
-
 def test_the_store_tells_two_functions_apart(tmp_path: Path) -> None:
     """Two identities never share a reply, and one identity is asked once."""
     store = tmp_path / "replies.db"
