@@ -116,9 +116,8 @@ def message_of(problem: DefinitionError) -> str:
         return f"unknown key{cure}{f' {why}' if meant and (why := problem.refusal(meant[1])) else ''}"
     message = re.sub(r"; write \w+=\[.* for .* in .*$", "", problem.message)  # only Python has comprehensions
     message = re.sub(r'score \w+\(\), which is (\w+)="(\w+)"', r"write \1: \2", message)
-    return re.sub(rf"(write|such as) {re.escape(problem.field)}=", rf"\1 {problem.field}: ", message) + form_cure(
-        message
-    )
+    form = form_cure(message)
+    return re.sub(rf"(write|such as) {re.escape(problem.field)}=", rf"\1 {problem.field}: ", message) + form
 
 
 class SeveralError(Exception):

@@ -290,6 +290,10 @@ def _write_item(mark: str, value: Any, path: tuple[Any, ...], indent: str, lines
     lines[first] = f"{indent}{mark} {lines[first].removeprefix(inner)}"
 
 
+LONGEST_LINE = 600
+"""The longest line of YAML that an error proposes."""
+
+
 def on_a_line(data: Any, indent: str | None = None) -> str:
     """Return *data* on one line; a text of several lines is a block where an *indent* is given."""
     match data:

@@ -206,7 +206,7 @@ def _expression(kind: type, name: str) -> str:
         if name in words:
             if expression.startswith("rubric = "):
                 return f"a rubric never changes, so keep what it returns: {expression}"
-            return _told(expression)
+            return _with_verb(expression)
     for each in _lineage(kind):
         for where, expression in table()["related"].get(each, {}).items():
             module, _, related = where.partition(":")
@@ -216,15 +216,15 @@ def _expression(kind: type, name: str) -> str:
                 continue
             cure = next((cure for cure, words in cures_in("attributes", *_lineage(of)) if name in words), "")
             if "{}" in expression and cure.startswith(f"{variable_of(of)}.") and "(" not in cure:
-                return _told(str(expression).format(cure.partition(".")[2]))
+                return _with_verb(str(expression).format(cure.partition(".")[2]))
             if ".collect()" in expression and name not in _public(of) and (meant := _expression(of, name)):
                 return f"the results are read first: grades = {expression[expression.index(':') + 2 : -3]}; {meant}"
             if name in _public(of) and not (related == "Rubric" and inspect.isroutine(getattr(of, name))):
-                return _told(str(expression).format(f"{name}()" if inspect.isroutine(getattr(of, name)) else name))
+                return _with_verb(str(expression).format(f"{name}()" if inspect.isroutine(getattr(of, name)) else name))
     return ""
 
 
-def _told(cure: str) -> str:
+def _with_verb(cure: str) -> str:
     """Return *cure*, of the table, with the word before code; prose has its own."""
     with suppress(SyntaxError):
         ast.parse(cure.removeprefix("await "))

@@ -130,6 +130,7 @@ def slug(text: str, limit: int = 48) -> str:
     return f"{head}-{digest}"
 
 
+# Those of one word in the table of guesses, which is loaded for errors alone.
 _METRICS = frozenset({
     "bias", "correctness", "faithfulness", "groundedness", "hallucination", "hallucinations", "relevance", "relevancy",
     "toxicity",

@@ -320,7 +320,10 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
             "cases: [{rubric: b, messages: [{role: user, content: a}, {role: assistant, tool_calls: [{id: c}]}]}]",
             "cases[0].messages[1].tool_calls: unknown key",
         ),
-        ("judge: {panel: {judges: offline}, vote: mean}\ncases: [{output: a, rubric: b}]", "judge: "),
+        (
+            "judge: {panel: {judges: offline}, vote: mean}\ncases: [{output: a, rubric: b}]",
+            "write {panel: {judges: [offline], aggregate: mean}}",
+        ),
         ("pass_rate: 0.5\ncases: [{output: a, rubric: b}]", "such as rubric grade suite.yaml --min-pass-rate 0.5"),
         ("judge: {model: offline, timeout: 2 minutes}\ncases: [{output: a, rubric: b}]", "write timeout: 120"),
         ("rubric: a b\ncases: answers.csv", "such as rubric grade-many rubric.yaml answers.csv"),

@@ -31,6 +31,8 @@ from rubric import (
     loads,
     loads_suite,
 )
+from rubric.internals.guesses import table
+from rubric.values.criteria import _METRICS
 from tests.rows import each_row
 
 untyped: Any = rubric_module
@@ -332,3 +334,9 @@ def test_the_name_of_a_metric_is_no_rubric_of_a_case() -> None:
     with pytest.raises(DefinitionError, match=r"write Rubric\.of\('toxicity'\)"):
         evaluate("a", "toxicity", "offline")
     assert loads_suite("suite: s\ncases: [{output: a, rubric: {text: bias}}]")[0].rubric.text == "bias"
+
+
+def test_each_metric_of_one_word_has_its_sentence_in_the_table() -> None:
+    """The words are known without the table, which is loaded for errors alone."""
+    words = {word for each in table()["metrics"].values() for word in each.split()}
+    assert words >= _METRICS

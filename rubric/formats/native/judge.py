@@ -74,9 +74,10 @@ def _within(data: dict[Any, Any], kind: str) -> str:
 def _panel_of(data: dict[Any, Any]) -> dict[str, Any]:
     """Return the fields of the panel that *data* is meant for: judges with weights, and how their votes count."""
     panel = {_PANEL.get(str(key), str(key)): value for key, value in data.items()}
-    if not isinstance(panel.get("judges"), list):
-        return panel
-    members = [each if isinstance(each, dict) else {"model": each} for each in panel["judges"]]
+    given = panel.get("judges")
+    members = [
+        each if isinstance(each, dict) else {"model": each} for each in (given if isinstance(given, list) else [given])
+    ]
     weights = [each["weight"] for each in members if "weight" in each]
     bare = [{key: value for key, value in each.items() if key != "weight"} for each in members]
     panel["judges"] = [each["model"] if [*each] == ["model"] else each for each in bare]

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from rubric.errors import DefinitionError
 from rubric.formats.document import KeyPath
 from rubric.formats.fields import SeveralError, WrongKeyError, message_of, problems_of
-from rubric.formats.yaml import on_a_line
+from rubric.formats.yaml import LONGEST_LINE, on_a_line
 from rubric.internals.conversions import conversions, meant_value
 from rubric.internals.guesses import cures_in, word_cure
 from rubric.internals.secrets import redact
@@ -49,7 +49,7 @@ _CURE = re.compile(
 _OTHER = re.compile("if the colon is in the text, .*", re.DOTALL)
 """The other thing that a text of one word, a colon and more may be."""
 
-_LONGEST, _LONGEST_LINE = 120, 600  # what is said before the line, and the line
+_LONGEST = 120  # what is said before the line
 
 
 class _MeantError(DefinitionError):
@@ -84,7 +84,7 @@ def tell(
     mended = None if _trying.get() or is_told else meant(data)
     if mended is None or ({*names} <= mended.keys() and all(value in data.values() for value in mended.values())):
         return None
-    if len(line := on_a_line(mended)) > _LONGEST_LINE or redact(line) != line:  # a secret is not repeated
+    if len(line := on_a_line(mended)) > LONGEST_LINE or redact(line) != line:  # a secret is not repeated
         return None
     return _with_line(found, mended, f"write {line}{_also(found, mended, data)}")
 
@@ -336,11 +336,7 @@ def _in_check(value: Any, checks: Collection[str]) -> dict[str, Any]:
         if _CHECKS.get(name, name) == "matches":
             return {"check": {"matches": f"(?i){text}" if case else text}}
         return {"check": {name: {"text": text, "ignore_case": case}}}
-    order = (
-        next(iter({"order", "in_order", "ordered", "exact", "strict"} & {*value}), "")
-        if isinstance(value, dict)
-        else ""
-    )
+    order = next((key for key in _ORDERED if isinstance(value, dict) and key in value), "")
     if order and (tools := [*_CALLED & value.keys()]) and len(value) == 2:  # noqa: PLR2004 - both
         order = "exact" if {order, value[order]} & {"exact", "strict"} else "in_order"
         return {"check": {"trajectory": {"tools": value[tools[0]], "order": order}}}
@@ -351,6 +347,7 @@ def _in_check(value: Any, checks: Collection[str]) -> dict[str, Any]:
     )
 
 
+_ORDERED = ("order", "in_order", "ordered", "exact", "strict")
 _ORDERS = ("before", "after", "then", "needs")
 _COUNTS: dict[str, str] = {
     **dict.fromkeys(("max", "at_most", "most", "max_calls", "limit"), "at_most"),

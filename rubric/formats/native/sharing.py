@@ -21,7 +21,7 @@ from rubric.formats.document import steps_of
 from rubric.formats.fields import KEYS, SeveralError, UnknownKeyError, WrongKeyError, mismatch
 from rubric.formats.json_values import each_text
 from rubric.formats.rubric_items import free_name
-from rubric.formats.yaml import on_a_line, to_yaml
+from rubric.formats.yaml import LONGEST_LINE, on_a_line, to_yaml
 from rubric.suites.cases import Case
 from rubric.suites.slots import LIKE_SLOT, SLOT, VARIABLES, check_slots, fill_slots, text_of, texts_in
 
@@ -73,7 +73,7 @@ def spread(data: Data) -> tuple[Data, list[int]]:
     return {**rest, "cases": made}, origin
 
 
-_LONGEST_LINE, _MOST_CELLS = 600, 100
+_MOST_CELLS = 100
 _MATRICES = {"matrix", "strategy", "parametrize", "parameterize", "parametrise", "parameters", "each", "with_items"}
 """Where other systems have the rows of one case."""
 
@@ -104,7 +104,7 @@ def _meant_rows(matrix: Any) -> str:
     else:
         return example
     line = on_a_line({"matrix": [*map(_row_of, cells)]})[1:-1]
-    return f"write {line}" if cells and len(line) <= _LONGEST_LINE else example
+    return f"write {line}" if cells and len(line) <= LONGEST_LINE else example
 
 
 _AXES = {"judge": "judge", "rubric": "rubric"} | dict.fromkeys(
@@ -142,15 +142,15 @@ def _case(case: Data, defaults: Data, row: Data) -> Data:
         line = on_a_line({"variables": {"question": case["input"]}})[1:-1]
         raise DefinitionError("input", f"{said}; write {line} in its place, and {{{{ question }}}} in the row")
     shared = {**defaults, **row}
-    shown = {key: filled(key, shared[key], variables) for key in _FILLED if key in shared and key not in case}
+    shown = {key: fill_shared(key, shared[key], variables) for key in _FILLED if key in shared and key not in case}
     id_ = SLOT.sub(lambda slot: str(case["id"]) if slot[1] == "id" else slot[0], row.get("id", _id_of(row)))
     if not row:
         return {**shared, **shown, **case}
-    own = {key: filled(key, case[key], variables) for key in _FILLED if key in case}
+    own = {key: fill_shared(key, case[key], variables) for key in _FILLED if key in case}
     return {**shared, **shown, **case, **own, "id": id_}
 
 
-def filled(key: str, value: Any, variables: Any) -> Any:
+def fill_shared(key: str, value: Any, variables: Any) -> Any:
     """Return *value*, shared at *key*, with the *variables* of a case; refuse a slot that none fills."""
     names = [*_mapping(variables)]
     check_slots(value, names, key, lambda text: on_a_line({key: text})[1:-1], _braces(key))
@@ -179,7 +179,7 @@ def refuse_unfilled(case: Data) -> None:
                 raise DefinitionError(key, f"{said}; write what it stands for; {_braces(key)}")
         if slots:
             line = on_a_line({key: each_text(case[key], partial(_with_values, known))})[1:-1]
-            shown = f"write {line}" if len(line) <= _LONGEST_LINE else "write what it stands for"
+            shown = f"write {line}" if len(line) <= LONGEST_LINE else "write what it stands for"
             said = f"{slots[0]} would stay as it is: a case's own texts have no slots"
             raise DefinitionError(key, f"{said}; {shown}; {_braces(key)}")
 
@@ -289,7 +289,7 @@ def _template(key: str, cases: Sequence[Data]) -> list[Any]:
 def _becomes(value: Any, key: str, case: Data) -> bool:
     """True if *value*, said for several cases, is what *case* has at *key*."""
     try:
-        return bool((filled(key, value, case.get("variables")) if key in _FILLED else value) == case[key])
+        return bool((fill_shared(key, value, case.get("variables")) if key in _FILLED else value) == case[key])
     except DefinitionError:
         return False
 

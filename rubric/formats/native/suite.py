@@ -18,9 +18,9 @@ from rubric.formats.native.meant import are_rows, tell
 from rubric.formats.native.meant_cases import meant_case
 from rubric.formats.native.rubric import loading_of, meant_row, read_images, read_rubric, reading_from
 from rubric.formats.native.runs import read_call, read_message, read_metrics, read_run
-from rubric.formats.native.sharing import filled, refuse_unfilled, share, spread, with_variables
+from rubric.formats.native.sharing import fill_shared, refuse_unfilled, share, spread, with_variables
 from rubric.formats.notes import Loading, Notes
-from rubric.formats.yaml import on_a_line
+from rubric.formats.yaml import LONGEST_LINE, on_a_line
 from rubric.internals.fields import names_a_file, nearest, suggest
 from rubric.suites.cases import Case, Turn
 from rubric.suites.slots import fill_slots
@@ -74,7 +74,7 @@ def _read_suite(data: Any) -> Suite:
     given, origin = spread(fields.as_dict(data, "a suite (a mapping with cases)"))
     if isinstance(cases := given.get("cases"), dict) and all(isinstance(each, dict) for each in cases.values()):
         line = on_a_line([{"id": str(name), **case} for name, case in cases.items()])
-        if len(line) <= _LONGEST_LINE:
+        if len(line) <= LONGEST_LINE:
             raise DefinitionError("cases", f"expected a list of cases, got a mapping; write cases: {line}")
     refuse_votes(given)
     try:
@@ -153,7 +153,7 @@ def _by_name(named: Any) -> Any:
         return named
     held = [{key: value for key, value in each.items() if key not in ("rubric", "name", "id")} for each in rows]
     line = on_a_line({"rubrics": dict(zip(keys, held, strict=True))})[1:-1]
-    raise DefinitionError("", f"rubrics have names; write {line if len(line) <= _LONGEST_LINE else 'name: {...}'}")
+    raise DefinitionError("", f"rubrics have names; write {line if len(line) <= LONGEST_LINE else 'name: {...}'}")
 
 
 def _readable(gathering: Gathering, rubric: Any, *place: Any) -> Any:
@@ -239,7 +239,7 @@ def _rubric_of(case: dict[str, Any], named: dict[Any, Any], default: Any, shared
     rubric = case.get("rubric", default)
     if not _is_reference(rubric):
         is_own = "rubric" in case or rubric is None or (isinstance(shared, str) and _is_path(shared))
-        return rubric if is_own else filled("rubric", rubric, case.get("variables", {}))
+        return rubric if is_own else fill_shared("rubric", rubric, case.get("variables", {}))
     name, known = rubric["ref"], [str(key) for key in named]
     found = named.get(name) if isinstance(name, str) else None
     if found is None:
@@ -263,7 +263,7 @@ def _refuse_name(rubric: Any, named: Any) -> None:
         every = on_a_line({"rubric": [criterion for each in lists for criterion in each]})[1:-1]
         whole = (
             every
-            if len(lists) == len(rubric) and len(every) <= _LONGEST_LINE
+            if len(lists) == len(rubric) and len(every) <= LONGEST_LINE
             else "one rubric with the criteria of each"
         )
         cures = f"write {one}, or, for all of them, {whole}"
@@ -281,7 +281,6 @@ def _refuse_name(rubric: Any, named: Any) -> None:
         raise DefinitionError("", f"{rubric!r} is {said} under `rubrics`; {cures}")
 
 
-_LONGEST_LINE = 600
 _THRESHOLDS = ("threshold", "pass_threshold", "passing_score", "min_score", "pass_mark")
 
 
@@ -297,7 +296,7 @@ def _refuse_threshold(data: dict[str, Any], rubric: Any, named: dict[Any, Any]) 
         raise fields.WrongKeyError(key, f"unknown key; the threshold is the rubric's; write it in {whole['text']}")
     own = {"threshold": data.pop(key), **whole}
     line = on_a_line({"rubrics": {name: own}} if name else {"rubric": own})[1:-1]
-    if len(line) > _LONGEST_LINE:
+    if len(line) > LONGEST_LINE:
         line = "threshold: 0.8 there"
     raise fields.WrongKeyError(key, f"unknown key; the threshold is the rubric's; write {line}")
 
