@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from typing import Any, TypeVar, cast
@@ -93,19 +93,21 @@ class UnknownKeyError(WrongKeyError):
         self.key, self.allowed, self.owner, self.value, self.refusal = key, allowed, owner, value, refusal
 
 
-def _unless_cut(unknown: UnknownKeyError, given: Data, rows: Container[Any]) -> Iterator[WrongKeyError]:
-    """Yield *unknown*, of a key in *given*; where a comma cut a text within braces, the whole text, once."""
-    key, parts = "", list[str]()
-    for name, value in given.items():
-        is_rest = value is None and name not in rows and parts
-        if not is_rest and unknown.key in parts[1:]:
-            break
-        key, parts = (key, [*parts, str(name)]) if is_rest else (name, [value] if isinstance(value, str) else [])
-    if unknown.key not in parts[1:]:
-        yield unknown
-    elif unknown.key == parts[1]:
-        whole = json.dumps(", ".join(parts), ensure_ascii=False)
-        yield WrongKeyError("", f"unknown key; within braces a comma ends a text; write {key}: {whole}")
+def _unless_cut(unknown: dict[Any, WrongKeyError], given: Data) -> list[tuple[KeyPath, DefinitionError]]:
+    """Return the problems of *unknown* keys in *given*; of a text that a comma cut within braces, the whole, once."""
+    key, parts = "", list[Any]()
+    for name, value in [*given.items(), ("", "")]:
+        if value is None and name in unknown and parts:
+            parts.append(name)
+            continue
+        for part in parts[1:]:
+            del unknown[part]
+        if len(parts) > 1:
+            whole = json.dumps(", ".join(map(str, parts)), ensure_ascii=False)
+            message = f"unknown key; within braces a comma ends a text; write {key}: {whole}"
+            unknown[parts[1]] = WrongKeyError("", message)
+        key, parts = name, [value] if isinstance(value, str) else []
+    return [((key,), problem) for key, problem in unknown.items()]
 
 
 def message_of(problem: DefinitionError) -> str:
@@ -205,12 +207,13 @@ def reader_of(
                     raise SeveralError([(path, problem)]) from None
         else:
             _check_each(given, values, gathering, fields, keys)
+        unknown = dict[Any, WrongKeyError]()
         for key in given:
             if key not in rows:
                 allowed = [*rows, *(name for name in beside if name not in rows)]
                 refusal = partial(_refusal, rows, fields, given[key])
-                unknown = UnknownKeyError(key, allowed, cls.__name__, given[key], refusal)
-                gathering.problems += [((key,), problem) for problem in _unless_cut(unknown, given, rows)]
+                unknown[key] = UnknownKeyError(key, allowed, cls.__name__, given[key], refusal)
+        gathering.problems += _unless_cut(unknown, given) if unknown else ()
         gathering.finish()
         return cls(**values)
 

@@ -33,6 +33,9 @@ _compiled = cache(re.compile)
 _BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
 """Letters and marks, by their category, that are invisible."""
 
+_UNDRAWN = frozenset({"Cc", "Co", "Cs", "Cn", "Cf", "Mn"})
+"""The categories of characters of which some are invisible somewhere."""
+
 _DRAWN = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2")
 """Signs of Arabic and Syriac that count as format characters, and are drawn."""
 
@@ -62,7 +65,8 @@ def visible(text: str) -> tuple[str, tuple[str, ...]]:
         found[f"U+{ord(char):04X}"] += 1
         return f"\\u{{{ord(char):x}}}"
 
-    shown = _compiled(_SUSPECT).sub(escape, text)
+    suspects = {*_compiled(_SUSPECT).findall(text)}  # a few letters, in a text of any length
+    shown = text if all(map(_is_drawn, suspects)) else _compiled(_SUSPECT).sub(escape, text)
     warnings = []
     if found:
         names = ", ".join(f"{count} × {name}" for name, count in found.most_common(5))
@@ -70,6 +74,11 @@ def visible(text: str) -> tuple[str, tuple[str, ...]]:
     if match := _compiled(_MARKER).search(text):
         warnings.append(f"the candidate has a chat-template token: {match[0]}")
     return shown, tuple(warnings)
+
+
+def _is_drawn(char: str) -> bool:
+    """True if *char* is drawn wherever it stands."""
+    return len(char) > 1 or (unicodedata.category(char) not in _UNDRAWN and char not in _BLANKS)
 
 
 def _is_hidden(char: str, text: str, at: int) -> bool:
