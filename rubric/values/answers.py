@@ -183,9 +183,10 @@ def _as_bands(value: Any) -> Any:  # noqa: C901 - a branch a form
                 raise refuse("ranges", dict(value), "a number of its own for each text")
             return dict(zip(numbers, value, strict=True))
         return value
-    if isinstance(value, tuple | list) and value and all(isinstance(each, str) for each in value):
-        texts = {round(10 * n / max(1, len(value) - 1)): text for n, text in enumerate(value)}
-        raise DefinitionError("ranges", f"give the number of each text, such as {texts}; labels alone are Choices")
+    if isinstance(value, tuple | list) and len(value) > 1 and all(isinstance(each, str) for each in value):
+        last, first = dict(enumerate(value)), dict(enumerate(reversed(value)))
+        message = f"labels alone have no numbers; write {last} if the last is the best, {first} if the first is"
+        raise DefinitionError("ranges", message)
     if isinstance(value, tuple | list) and value and all(isinstance(each, Mapping) for each in value):
         raise DefinitionError("ranges", f"levels are given by their numbers{_of_rows(value)}")
     if isinstance(value, tuple | list) and len(value) == 2:  # noqa: PLR2004 - a pair

@@ -17,7 +17,7 @@ from rubric.values.numbered import line_of, shown_result
 from rubric.values.runs import LOST_CALL, Event, Message, Run, State, SubRun, ToolCall
 
 if TYPE_CHECKING:
-    from rubric.values.run_rules import RunRule
+    from rubric.values.run_rules import Matcher, RunRule
 
 Test = Callable[[Event, str], bool]
 """Whether an event of the agent with this name is meant."""
@@ -35,6 +35,8 @@ _ALL, _END, _LACKING = "arguments", sys.maxsize, object()
 """The name that stands for all arguments; the number of what is missing; the key of a call without the argument."""
 
 _LONGEST, _MOST_SAID = 120, 5
+_MARKS: Final = (".", ":", "/", "__")
+"""What stands between a tool and its server: `mcp__bank__refund`, `functions.refund`."""
 
 
 @frozen
@@ -145,7 +147,16 @@ def judge(rule: RunRule, run: Run, since: int, before: str) -> Verdict:
         lacks = rule.event
     unknown = _unknown(rule, run) if rule.kind == "at_most" else ""
     why = "kept" if lacks is None else f"kept vacuously, since there is no {lacks}"
-    return Verdict(met=True, reason=f"{rule}: {why}{unknown}", vacuous=lacks is not None)
+    alike = _alike(lacks or rule.event, run) if lacks or rule.kind == "never" else ""
+    return Verdict(met=True, reason=f"{rule}: {why}{unknown}{alike}", vacuous=lacks is not None)
+
+
+def _alike(lacks: Matcher, run: Run) -> str:
+    """Return a remark on a tool whose name ends with that of *lacks*, as servers and vendors put theirs before it."""
+    name = getattr(lacks, "name", "").lower()
+    called = (call.name for _, call, _ in _places(run, count(), {}) if isinstance(call, ToolCall))
+    other = next((each for each in called if each.lower().endswith(tuple(f"{mark}{name}" for mark in _MARKS))), "")
+    return f"; {other} was called, which is another name; write {f'*{name}'!r} for both" if other and name else ""
 
 
 def _unknown(rule: RunRule, run: Run) -> str:

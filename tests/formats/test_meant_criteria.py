@@ -129,6 +129,8 @@ def refusal_of(document: str) -> str:
         ("{check: {contains: a}, case_sensitive: false}", "{check: {contains: {text: a, ignore_case: true}}}"),
         ("{check: is-json}", "{check: is_json}"),
         ("{check: {tool_called: search}}", "{check: {calls: search}}"),
+        ("{calls: {refund: 1}}", "{check: {run: [{at_least: 1, of: refund}, {at_most: 1, of: refund}]}}"),
+        ("{tool_calls: {max: 6, delete: 0}}", '{check: {run: [{at_most: 6, of: "*"}, {never: delete}]}}'),
         ("{check: {calls: {tool: search, args: {q: x}}}}", "{check: {calls: {name: search, arguments: {q: x}}}}"),
         (
             "{text: a, levels: {0: b, 10: c}, examples: [{output: d, score: 0.1}]}",

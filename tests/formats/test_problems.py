@@ -127,6 +127,14 @@ def test_rubric_problems(text: str, problem: str) -> None:
         ("''", "12: criteria[0]: expected text, got an empty one; write what is to be judged"),
         ("{id: a}", "12: criteria[0]: the key 'text' is missing; add it"),
         (
+            "{text: a, evidence: 2}",
+            "32: criteria[0].evidence: expected True or False, got 2; write true, or leave it out",
+        ),
+        (
+            "{text: a, levels: [bad, good]}",
+            "30: criteria[0].levels: labels alone have no numbers; write {0: 'bad', 1: 'good'} if the last is the best, {0: 'good', 1: 'bad'} if the first is",
+        ),
+        (
             "{text: a, weight: -0.5}",
             "30: criteria[0].weight: expected a finite number from 0, got -0.5; write {text: a, polarity: penalty, weight: 0.5}, and in the rubric aggregation: points",
         ),
@@ -389,7 +397,6 @@ def test_each_wrong_key_of_a_criterion_is_told_at_once() -> None:
 @pytest.mark.parametrize(
     ("criteria", "cure"),
     [
-        ("[{text: Clear, levels: [bad, ok, good]}]", "give the number of each text, such as {0: 'bad', 5: 'ok'"),
         ("{warm: Is warm, short: Is short}", "write criteria: [{id: warm, text: Is warm}, {id: short"),
         ("[{Is warm: 2}]", "write {text: Is warm, weight: 2}"),
     ],

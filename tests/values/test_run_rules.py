@@ -180,6 +180,17 @@ def test_there_are_sixty_mutants() -> None:
     assert len(ALL) >= 60
 
 
+@each_row("called", ["functions.refund", "mcp__bank__Refund", "bank:refund", "bank/refund"])
+def test_a_rule_kept_only_since_a_tool_has_another_name_says_so(called: str) -> None:
+    """A server or a vendor may put its own before the name; the pattern that is printed means both."""
+    run = Run([ToolCall(called)])
+    for rule in (call("refund").never(), call("refund").needs("verify"), call("verify").never().after("refund")):
+        said = rule.judge(run).reason
+        assert f"; {called} was called, which is another name; write '*refund' for both" in said, rule
+    assert call("*refund").never().judge(run).met is False
+    assert call("fund").never().judge(run).reason.endswith("kept")
+
+
 def test_a_rule_whose_event_never_occurs_is_kept_vacuously_and_says_so() -> None:
     """Also one whose scope never begins, or never ends where it must; an absence is not vacuous."""
     run = Run([do("a")])

@@ -399,12 +399,21 @@ def _check(name: str, value: Any, checks: Collection[str]) -> dict[str, Any]:
 
 
 def _call_in(value: Any) -> dict[str, Any]:
-    """Return the check that a tool was called, as *value* has it, or that several were, in their order."""
+    """Return the check that a tool was called, as *value* has it, or so often, or that several were, in their order."""
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return {"trajectory": value}
+    if isinstance(value, dict) and value and all(type(each) is int and each >= 0 for each in value.values()):
+        return {"run": [rule for name, times in value.items() for rule in _counted(str(name), times)]}
     own = {"tool": "name", "function": "name", **dict.fromkeys(("args", "parameters", "input"), "arguments")}
     is_named = isinstance(value, dict)
     return {"calls": {own.get(key, key): each for key, each in value.items()} if is_named else value}
+
+
+def _counted(name: str, times: int) -> list[dict[str, Any]]:
+    """Return the rules that a tool is called so many *times*, or that all are, where *name* is a bound."""
+    if name in _COUNTS:
+        return [{_COUNTS[name]: times, "of": "*"}]
+    return [{"at_least": times, "of": name}, {"at_most": times, "of": name}] if times else [{"never": name}]
 
 
 def _words(bounds: Mapping[str, int]) -> dict[str, Any]:
