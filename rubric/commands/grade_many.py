@@ -300,10 +300,8 @@ def _check_out(_: click.Context, __: click.Parameter, out: Path | None) -> Path 
     if out is None or (kind := out.suffix.lower()) not in (*_PAGES, ".xml", ".md", *_TABLES):
         return out
     said = f"--out {out}: results are lines of JSON"
-    if kind not in _TABLES:
-        raise WrongLineError(f"{said}, and a report is another option", {"out": (), "report": ("--report", str(out))})
-    said += ", and a table is made in Python: grades.to_csv(path)"
-    raise WrongLineError(said, {"out": ("--out", str(out.with_suffix(".jsonl")))})
+    file = out.with_suffix(".csv") if kind in _TABLES else out
+    raise WrongLineError(f"{said}, and a report is another option", {"out": (), "report": ("--report", str(file))})
 
 
 def _check(context: click.Context) -> None:
@@ -323,7 +321,7 @@ def _check(context: click.Context) -> None:
     type=options.PATH,
     multiple=True,
     metavar="FILE",
-    help="Write a page here (.html), or a report for CI: .xml, .md, .sarif; repeatable.",
+    help="Write a page here (.html), a table (.csv), or a report for CI: .xml, .md, .sarif; repeatable.",
 )
 @options.BY
 @options.KEEP

@@ -30,11 +30,7 @@ _MARKER = r"(?i)<[|\uff5c][\w▁]{2,40}[|\uff5c]>|<(?:start|end)_of_turn>|\[/?IN
 _compiled = cache(re.compile)
 """Compiles on first use: building a rubric imports this module, and needs neither pattern."""
 
-_BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
-"""Letters and marks, by their category, that are invisible."""
-
-_UNDRAWN = frozenset({"Cc", "Co", "Cs", "Cn", "Cf", "Mn"})
-"""The categories of characters of which some are invisible somewhere."""
+_BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")  # letters, by their category
 
 _DRAWN = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2")
 """Signs of Arabic and Syriac that count as format characters, and are drawn."""
@@ -45,8 +41,7 @@ _NEVER = "[\ufdd0-\ufdef\ufff0-\uffff\U000e0000-\U0010ffff]"
 _ZWSP, _ZWNJ, _ZWJ = "\u200b", "\u200c", "\u200d"
 _TEXT_STYLE, _EMOJI_STYLE, _KEYCAP = "\ufe0e", "\ufe0f", "\u20e3"
 
-_VIRAMA = 9
-"""The combining class of the signs that silence a vowel; a joiner after one says how to draw it."""
+_VIRAMA = 9  # the combining class of the signs that silence a vowel; a joiner after one says how to draw it
 
 
 def visible(text: str) -> tuple[str, tuple[str, ...]]:
@@ -65,8 +60,10 @@ def visible(text: str) -> tuple[str, tuple[str, ...]]:
         found[f"U+{ord(char):04X}"] += 1
         return f"\\u{{{ord(char):x}}}"
 
-    suspects = {*_compiled(_SUSPECT).findall(text)}  # a few letters, in a text of any length
-    shown = text if all(map(_is_drawn, suspects)) else _compiled(_SUSPECT).sub(escape, text)
+    suspects = {*_compiled(_SUSPECT).findall(text)}  # a few, in a text of any length
+    styles = any("\ufe00" <= char <= _EMOJI_STYLE or char >= "\U000e0000" for char in suspects)
+    may_hide = styles or any(char in _BLANKS or unicodedata.category(char[0])[0] == "C" for char in suspects)
+    shown = _compiled(_SUSPECT).sub(escape, text) if may_hide else text
     warnings = []
     if found:
         names = ", ".join(f"{count} × {name}" for name, count in found.most_common(5))
@@ -74,11 +71,6 @@ def visible(text: str) -> tuple[str, tuple[str, ...]]:
     if match := _compiled(_MARKER).search(text):
         warnings.append(f"the candidate has a chat-template token: {match[0]}")
     return shown, tuple(warnings)
-
-
-def _is_drawn(char: str) -> bool:
-    """True if *char* is drawn wherever it stands."""
-    return len(char) > 1 or (unicodedata.category(char) not in _UNDRAWN and char not in _BLANKS)
 
 
 def _is_hidden(char: str, text: str, at: int) -> bool:

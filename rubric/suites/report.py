@@ -136,8 +136,8 @@ class Report(NoTruth, Listed[Row], Plain):
         Return the report as text.
 
         Args:
-            reporter: `pretty`, `json`, `ndjson`, `junit`, `tap`, `md`, `html`, `sarif`, `github`, `gitlab`, or one that
-                another distribution registers in the entry points `rubric.reporters`.
+            reporter: `pretty`, `json`, `ndjson`, `csv`, `junit`, `tap`, `md`, `html`, `sarif`, `github`, `gitlab`, or
+                one that another distribution registers in the entry points `rubric.reporters`.
 
         Raises:
             DefinitionError: There is no such reporter, or one of another distribution is broken.

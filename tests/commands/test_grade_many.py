@@ -122,7 +122,9 @@ def test_a_page_of_all_results_may_be_written(folder: Path) -> None:
     page = (folder / "page.html").read_text("utf-8")
     assert len(data_of(page)["rows"]) == len(TEXTS)
     assert "Says please wait" in page
-    refused = graded(folder, "--report", folder / "page.csv")
+    graded(folder, "--report", folder / "table.csv")
+    assert len((folder / "table.csv").read_text("utf-8").splitlines()) > len(TEXTS)
+    refused = graded(folder, "--report", folder / "page.pdf")
     assert (refused.exit_code, "names no reporter; end it in one of" in refused.stderr) == (2, True)
 
 

@@ -245,7 +245,7 @@ def test_an_absolute_name_within_the_working_folder_becomes_relative(
 
 # -- all of them -----------------------------------------------------------------------------------------
 
-NAMES = ("pretty", "json", "ndjson", "junit", "tap", "md", "html", "sarif", "gitlab")
+NAMES = ("pretty", "json", "ndjson", "csv", "junit", "tap", "md", "html", "sarif", "gitlab")
 
 
 @each_row("name", NAMES)

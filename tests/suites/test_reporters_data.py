@@ -15,6 +15,7 @@ from rubric import Judge, Panel, Rubric, Unit
 from rubric import ask as when_asked
 from rubric.errors import DefinitionError
 from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.row_files import rows_in
 from rubric.results.report_rows import Row
 from rubric.suites.cases import Case
 from rubric.suites.report import SCHEMA, Report
@@ -91,6 +92,21 @@ def test_every_line_of_ndjson_is_an_object_and_the_last_is_the_summary() -> None
     assert [line["type"] for line in lines] == ["row"] * len(NASTY) + ["summary"]
     assert [line["id"] for line in lines[:-1]] == list(NASTY)
     assert lines[-1]["counts"]["passed"] == len(NASTY)
+
+
+def test_a_table_has_a_row_for_each_case_and_a_column_for_each_criterion(tmp_path: Path) -> None:
+    """The numbers are those of the report, a deferred case has none, and a formula is a text."""
+    formula = evolve(PASSED, id="=1+1", output="+2 is it")
+    path = Report("s", (formula, FAILED, UNGRADED, DEFERRED)).write(tmp_path / "table.csv")
+    rows = [row for _, row in rows_in("path", path, ".csv")]
+    assert [row["key"] for row in rows] == ["=1+1", FAILED.id, UNGRADED.id, DEFERRED.id]
+    assert [row["score"] for row in rows] == [f"{PASSED.score}", f"{FAILED.score}", None, None]
+    assert [row["passed"] for row in rows] == ["True", "False", None, None]
+    assert rows[3]["verdict"] == "deferred"
+    assert ",'+2 is it," in path.read_text("utf-8")
+    for entry in FAILED.entries:
+        assert rows[1][f"reason.{entry.id}"] == (entry.reason or None)
+        assert rows[1][f"criterion.{entry.id}"] == (None if entry.contribution is None else f"{entry.contribution}")
 
 
 @pytest.mark.parametrize("name", sorted({*REPORTERS} - {"harbor"}))  # which writes nothing where a case has no grade

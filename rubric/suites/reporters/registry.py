@@ -69,6 +69,7 @@ _OURS = (
     Reporter("ndjson", "json:render_lines", (".ndjson", ".jsonl")),
     Reporter("junit", "junit:render", (".xml",)),
     Reporter("tap", "tap:render", (".tap",)),
+    Reporter("csv", "csv:render", (".csv",)),
     Reporter("md", "markdown:render", (".md", ".markdown")),
     Reporter("html", "..view.suite_page:render", (".html", ".htm")),
     Reporter("sarif", "issues:render_sarif", (".sarif", ".sarif.json")),
