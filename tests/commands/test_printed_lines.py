@@ -151,7 +151,7 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("grade-many polite.yaml rows.json -j offline", "grade-many polite.yaml rows.jsonl -j offline"),
         ("grade-many polite.yaml rows.jsonl -j offline --max-cost '$1,000'", "grade-many polite.yaml rows.jsonl -j offline --max-cost 1000"),
         ("grade-many polite.yaml rows.jsonl -j offline --format html", "grade-many polite.yaml rows.jsonl -j offline --report page.html"),
-        ("batch polite.yaml rows.jsonl -j offline -o mine.csv", "grade-many polite.yaml rows.jsonl -j offline --report mine.csv"),
+        ("batch polite.yaml rows.jsonl -j offline -o table.csv", "grade-many polite.yaml rows.jsonl -j offline --report table.csv"),
         ("grade polite.yaml rows.jsonl -j offline -o new.html", "grade-many polite.yaml rows.jsonl -j offline --report new.html"),
         ("grade-many polite.yaml replies.csv --judge offline --column output:answer", f"grade-many polite.yaml replies.csv {NAMED}"),
         ("grade-many polite.yaml replies.csv --judge offline --column text=answer", f"grade-many polite.yaml replies.csv {NAMED}"),
