@@ -35,6 +35,7 @@ from rubric.suites.repetition import repeat_case, with_key
 from rubric.suites.report import Deferred, Report
 from rubric.suites.suite_plan import comparison_groups, plan_answer, plan_case, plan_choice, plan_choices, why_deferred
 from rubric.suites.targets.base import DeferError, Response, Target, TargetLike, with_metrics
+from rubric.suites.targets.models import AskedModel
 from rubric.suites.targets.providers import as_target
 from rubric.values import AnyJudge, as_judge
 
@@ -360,6 +361,8 @@ class Run:
             if self.cases is not None:
                 self.cases.refuse_beyond((prepared.worst or 0.0) + answering)
                 commit = await stack.enter_async_context(self.cases.holding(answering))
+            if isinstance(self.target, AskedModel) and (case.input or case.messages or case.images or case.turns):
+                await self.target.chat.ready()  # loading a client is no part of what the answer took
             usage, began = Usage(), time.perf_counter()
             try:
                 response = await self._ask(self.target, case)

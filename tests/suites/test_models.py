@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from attrs import evolve
 
+from rubric import Rubric
 from rubric.errors import DefinitionError, ModelError
 from rubric.internals import background_loop
 from rubric.models.api_keys import missing_key
 from rubric.models.chat_turns import ChatModel, ToolRequest
 from rubric.suites.cases import Case
+from rubric.suites.suite import Suite
 from rubric.suites.targets.base import DeferError, Response, Target
 from rubric.suites.targets.models import ModelTarget, opening
+from rubric.values import Within
 from rubric.values.candidates import RunMetrics
 from rubric.values.judges import Judge
 from rubric.values.requests import FailureKind
@@ -244,3 +247,19 @@ def test_a_cancelled_answer_ends_its_request(faults: Server) -> None:
 
     asyncio.run(cancelled())
     assert endpoint.closed.wait(10)
+
+
+def test_the_time_to_load_a_client_is_no_part_of_what_an_answer_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first case of a process waits for the import of a client, and its latency does not say so."""
+    clock = [0.0]
+
+    async def ready(_: ChatModel) -> str:
+        clock[0] = max(clock[0], 100.0)
+        return ""
+
+    monkeypatch.setattr(ChatModel, "ready", ready)
+    monkeypatch.setattr("rubric.suites.runner.time.perf_counter", lambda: clock[0])
+    with ToolServer("Rate limits.") as server:
+        suite = Suite("s", [Case("a", Rubric().checks(Within(latency=1)), input="Why?")])
+        report = suite.run(target=ModelTarget(MODEL, params=server.params))
+    assert (report.rows[0].status, report.rows[0].metrics["latency"]) == ("passed", 0.0)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rubric.embed import csv_text, shown
-from rubric.results.report_rows import Row
+from rubric.results import Row
 from rubric.suites.report import Report
 
 
