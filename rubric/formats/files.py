@@ -93,6 +93,11 @@ def given_text(text: object, load: str) -> str:
     raise DefinitionError("text", f"expected the text of a document, got {shorten(repr(text))}{cure}")
 
 
+def is_document(text: str) -> bool:
+    """True if *text*, given for a path, is the text of a document: it has lines, or a key with a value."""
+    return "\n" in text or re.match(r'[{\s"]*\w+"?: ', text) is not None
+
+
 def too_large(source: str, limits: Limits) -> LoadError:
     return load_error(source, WHOLE, f"a file has at most {limits.largest // 1024} KiB; split it")
 

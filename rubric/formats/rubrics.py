@@ -17,7 +17,7 @@ from rubric.formats.document import FOR_RUBRICS
 from rubric.formats.document import Mapping as Branches
 from rubric.formats.editing import edit
 from rubric.formats.fields import read_as
-from rubric.formats.files import LANGUAGES, WHOLE, Language, given_text, parse, read_text, write_text
+from rubric.formats.files import LANGUAGES, WHOLE, Language, given_text, is_document, parse, read_text, write_text
 from rubric.formats.json import to_json
 from rubric.formats.native.answers import ANSWERS
 from rubric.formats.native.checks import check_schema
@@ -187,6 +187,8 @@ def _edit(file: Path, rubric: Rubric) -> str | None:
 
 
 def unknown_suffix(file: Path) -> Problem:
+    if is_document(str(file)):
+        return Problem("path", *WHOLE, "", "this is the text of a rubric, and no path; write loads(text)")
     return Problem(str(file), *WHOLE, "", f"the suffix is {file.suffix!r}; name the file .yaml, .yml or .json")
 
 

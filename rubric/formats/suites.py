@@ -15,7 +15,7 @@ from rubric.embed import NOTHING, Cursor, Loading, Notes, Wording, fields, guide
 from rubric.errors import DefinitionError, DumpError, LoadError
 from rubric.formats.conversion_losses import as_averaged
 from rubric.formats.document import FOR_SUITES, Document, Listing, load_error, plain
-from rubric.formats.files import LANGUAGES, WHOLE, Language, given_text, parse, rows_of_json
+from rubric.formats.files import LANGUAGES, WHOLE, Language, given_text, is_document, parse, rows_of_json
 from rubric.formats.includes import expand_at, follow
 from rubric.formats.json import to_json
 from rubric.formats.native.suite import as_suite_data, read_suite
@@ -130,6 +130,8 @@ def _document(file: Path, base: Path | None, loading: Loading) -> Document:
                 return parse(known.translate(file, text, loading), str(file), limits=FOR_SUITES)
             except DefinitionError as problem:
                 raise load_error(str(file), WHOLE, problem.message) from None
+    if is_document(str(file)):
+        raise load_error("path", WHOLE, "this is the text of a suite, and no path; write loads_suite(text)")
     message = f"the suffix is {file.suffix!r}; a suite is a .yaml, .yml, .json, .jsonl or .csv"
     raise load_error(str(file), WHOLE, message)
 

@@ -318,7 +318,8 @@ class _Call:
             if (cure := cures.get(name, "")) in told:
                 told[cure].append(f"{name}: likewise")
                 continue
-            reason, code, *_ = [*re.split("[;,] write ", cures.get(name, ""), maxsplit=1), ""]
+            reason, code, *_ = [*re.split("(?:^|[;,] )write ", cures.get(name, ""), maxsplit=1), ""]
+            reason = reason or "its value is of another kind"
             merged, is_one = "", bool(code) and "; " not in code
             if is_one and name in also and _lost_in({name: also[name]}, code):
                 cures = {**cures, name: f"{reason}, such as {code}"}
@@ -407,7 +408,7 @@ class _Call:
         meant = [*conversions(field, self.named[typed])]
         is_other = str(self.named[typed]).lower() in table()["quantities"].get(field, {})  # `verdict="failed"`
         for value in meant if is_other else (self.named[typed], *meant):
-            cure = self._as_typed(line.replace("{name}", name).replace("{value}", source_of(name, value)))
+            cure = self._as_typed(line.replace("{name}", name)).replace("{value}", source_of(name, value))
             is_own = field in self.names and f"{field}={{value}}" in line
             own = self._refusal(known | {field: value}) if is_own else None
             ours = {variable_of(value): value} | {each: self.given[each] for each in anew}
@@ -438,7 +439,7 @@ class _Call:
         """Return *line*, a cure, with the short values that were typed in the places of those of the table."""
         for name, placeholders in table()["placeholders"].items():
             typed = self.given.get(name)
-            if name == "model" and isinstance(provider := self.named.get("provider"), str):
+            if name == "model" and isinstance(provider := self.named.get("provider"), str) and isinstance(typed, str):
                 typed = f"{provider}/{typed}"
             texts = typed if isinstance(typed, list) and name != "judge" else [typed]
             is_plain = all(isinstance(text, str) for text in texts)

@@ -202,6 +202,11 @@ SAYS = [
     ("Rubric('x', criteria={'a': 2, 'b': 1})", "[{'text': 'a', 'weight': 2}, {'text': 'b', 'weight': 1}]"),
     ("r.expects(text='a', name='warm')", "rubric.expects('a', id='warm')"),
     ("Judge(model='gpt-5', provider='openai')", "Judge('openai/gpt-5')"),
+    ("load('rubric: r\\ncriteria: [a]')", "this is the text of a rubric, and no path; write loads(text)"),
+    (
+        "load_suite('suite: s\\ncases: [{input: a}]')",
+        "this is the text of a suite, and no path; write loads_suite(text)",
+    ),
     ("Criterion('a', few_shot=[('x', 1.0)])", "write anchors=[Anchor('x', 1.0)]"),
     ("ScoreRange(4)", "ScoreRange(1, 5)"),
     ("r.requires(Contains('x'))", "rubric.checks(Contains('x'), required=True)"),
@@ -677,6 +682,14 @@ SAYS = [
     ("Choice('a', 90)", "90% is score=0.9"),
     ("Anchor('t', 90)", "90% is score=0.9"),
     ("Suite('s', [Case('c', r, output='x')]).run('offline', targets='x')", "did you mean 'target'"),
+    (
+        "Suite('s', [Case('c', r, input='x')]).run(provider='openai/gpt-5', budget=2)",
+        "write suite.run(judge, target='openai/gpt-5', budget=Budget(cost=2))",
+    ),
+    (
+        "Suite('s', [Case('c', r, input='x')]).run(judge='offline', provider='openai/gpt-5')",
+        "write suite.run(judge='offline', target='openai/gpt-5')",
+    ),
     ("r.without(0)", "the id of a criterion"),
     ("grade(r, 'x', 'offline')", "the candidate comes first, then the rubric, then the judge"),
     ("grade(['x', 'y'], r, 'offline')", "grade_many(candidates, rubric, judge)"),
