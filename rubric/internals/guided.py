@@ -138,7 +138,8 @@ def _waiting(coroutine: Callable[..., Coroutine[Any, Any, Any]], documented: Cal
         try:
             return background_loop.run(documented(*args, **named))
         except CallError as error:  # it has the name of *coroutine*, which nobody typed
-            said = error.message.replace("await ", "").replace(f"{coroutine.__name__}(", f"{documented.__name__}(")
+            said, call, line = error.message.partition("there is a call for it; ")  # the one that is awaited
+            said = said.replace("await ", "").replace(f"{coroutine.__name__}(", f"{documented.__name__}(") + call + line
             field = documented.__name__ if error.field == coroutine.__name__ else error.field
             raise CallError(field, said) from None
         except RubricError as error:

@@ -27,13 +27,11 @@ _SUSPECT = f"(?:{_FLAGS})\U000e007f|[^{_COMMON}]"
 
 _MARKER = r"(?i)<[|\uff5c][\w▁]{2,40}[|\uff5c]>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>|</?s>|<[be]os>"
 
-_compiled = cache(re.compile)
-"""Compiles on first use: building a rubric imports this module, and needs neither pattern."""
+_compiled = cache(re.compile)  # on first use: building a rubric imports this module, and needs neither pattern
 
 _BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")  # letters, by their category
 
-_DRAWN = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2")
-"""Signs of Arabic and Syriac that count as format characters, and are drawn."""
+_DRAWN = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2")  # format signs of Arabic
 
 _NEVER = "[\ufdd0-\ufdef\ufff0-\uffff\U000e0000-\U0010ffff]"
 """Points that never get a character. Other unassigned ones may be this year's emoji, in a newer Unicode."""

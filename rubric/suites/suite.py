@@ -33,8 +33,9 @@ def _as_cases(value: Iterable[Case]) -> tuple[Case, ...]:
     given = fields.as_tuple("cases", value, object, "cases")
     for index, one in enumerate(given):
         if isinstance(one, Mapping):
-            row = "Case(rubric=rubric, **row) for row in rows" if "id" in one else None
-            row = row or "Case(f'{n}', rubric, **row) for n, row in enumerate(rows)"
+            rubric = "" if "rubric" in one else "rubric=rubric, "  # which fits rows with an id as well
+            row = f"Case({rubric}**row) for row in rows" if "id" in one else ""
+            row = row or f"Case(f'{{n}}', {rubric}**row) for n, row in enumerate(rows)"
             raise fields.refuse(f"cases[{index}]", one, f"a Case; rows become cases by [{row}]")
         if not isinstance(one, Case):
             raise fields.refuse(f"cases[{index}]", one, "a Case, such as Case('refund', rubric, output='...')")

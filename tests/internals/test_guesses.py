@@ -202,6 +202,15 @@ SAYS = [
     ("Rubric('x', criteria={'a': 2, 'b': 1})", "[{'text': 'a', 'weight': 2}, {'text': 'b', 'weight': 1}]"),
     ("r.expects(text='a', name='warm')", "rubric.expects('a', id='warm')"),
     ("Judge(model='gpt-5', provider='openai')", "Judge('openai/gpt-5')"),
+    ("grade('x', r, 'offline', is_async=True)", "write await agrade('x', rubric, 'offline')"),
+    ("Suite('s', [Case('c', r)]).run('offline', is_async=True)", "write await suite.arun('offline')"),
+    ("agreement(gs, labels={'q1': 1})", "Write agreement(grades, others={'q1': 1})"),
+    (
+        "Suite('s', [{'input': 'a', 'output': 'b'}])",
+        "by [Case(f'{n}', rubric=rubric, **row) for n, row in enumerate(rows)]",
+    ),
+    ("Suite('s', [{'id': 'a', 'rubric': 'b'}])", "rows become cases by [Case(**row) for row in rows]"),
+    ("g.latency", "no time is kept, since a reply may come from a store"),
     ("load('rubric: r\\ncriteria: [a]')", "this is the text of a rubric, and no path; write loads(text)"),
     (
         "load_suite('suite: s\\ncases: [{input: a}]')",
