@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any, TypeVar, cast
 
 import attrs
@@ -78,7 +78,7 @@ class UnknownKeyError(WrongKeyError):
     """
     A *key* that is none of those *allowed*. Near names are looked for only when it is shown.
 
-    *refusal* returns why another key refuses the value, or ''.
+    *read* reads a value as that of an allowed key, or raises.
     """
 
     def __init__(
@@ -87,10 +87,39 @@ class UnknownKeyError(WrongKeyError):
         allowed: Iterable[str],
         owner: str = "",
         value: Any = None,
-        refusal: Callable[[str], str] = lambda _: "",
+        read: Callable[[str, Any], object] = lambda _, value: value,
+        *,
+        said: str = "unknown key",
     ) -> None:
         super().__init__("", f"unknown key {key!r}")
-        self.key, self.allowed, self.owner, self.value, self.refusal = key, allowed, owner, value, refusal
+        self.key, self.allowed, self.owner, self.value, self.read, self.said = key, allowed, owner, value, read, said
+
+    @cached_property
+    def cure(self) -> str:
+        """The end of the message: the key that is meant, or a line."""
+        return key_cure(self.owner, self.key, self.allowed, self.value)
+
+    @property
+    def meant(self) -> str:
+        """The key that is proposed; '' if none is."""
+        found = re.search("^; did you mean '(.*)'", self.cure)
+        return found[1] if found else ""
+
+    @cached_property
+    def within(self) -> list[tuple[KeyPath, DefinitionError]]:
+        """The problems of the value as that of the key that is meant, each with its path."""
+        gathering = Gathering()
+        with gathering.at():
+            self.read(self.meant, self.value) if self.meant else None
+        return gathering.problems
+
+
+class MissingKeyError(DefinitionError):
+    """A complaint that a *key* is missing."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__("", f"the key {key!r} is missing; add it")
+        self.key = key
 
 
 def _unless_cut(unknown: dict[Any, WrongKeyError], given: Data) -> list[tuple[KeyPath, DefinitionError]]:
@@ -113,9 +142,10 @@ def _unless_cut(unknown: dict[Any, WrongKeyError], given: Data) -> list[tuple[Ke
 def message_of(problem: DefinitionError) -> str:
     """Return the message of *problem*, its cure as a file has it; that of an unknown key has the nearest known one."""
     if isinstance(problem, UnknownKeyError):
-        cure = key_cure(problem.owner, problem.key, problem.allowed, problem.value)
-        meant = re.search("^; did you mean '(.*)'", cure)
-        return f"unknown key{cure}{f' {why}' if meant and (why := problem.refusal(meant[1])) else ''}"
+        why = next((f" There, {message_of(error)}" for path, error in problem.within if not path), "")
+        return f"{problem.said}{problem.cure}{why}"
+    if getattr(problem, "is_whole", False):
+        return problem.message
     message = re.sub(r"; write \w+=\[.* for .* in .*$", "", problem.message)  # only Python has comprehensions
     message = re.sub(r'score \w+\(\), which is (\w+)="(\w+)"', r"write \1: \2", message)
     form = form_cure(message)
@@ -177,8 +207,9 @@ def reader_of(
     """
     Return the function that reads a mapping as *cls*, an attrs class whose fields have converters and validators.
 
-    Files have the keys *renamed* for their fields. The caller has read the keys *beside* itself, and gives what the
-    constructor takes *also*. *reads* holds a reader for fields that are not plain data, None for those of no file.
+    Files have the keys *renamed* for their fields. The caller has read the keys *beside* itself, which may have their
+    readers as values, and gives what the constructor takes *also*.
+    *reads* holds a reader for fields that are not plain data, None for those of no file.
     """
     fields = [f for f in (*attrs.fields(cast("Any", cls)), *also) if f.name not in reads or reads[f.name]]
     keys = KEYS[cls] = {f.name: str((renamed or {}).get(f.name, f.name)) for f in fields}
@@ -211,8 +242,8 @@ def reader_of(
         for key in given:
             if key not in rows:
                 allowed = [*rows, *(name for name in beside if name not in rows)]
-                refusal = partial(_refusal, rows, fields, given[key])
-                unknown[key] = UnknownKeyError(key, allowed, cls.__name__, given[key], refusal)
+                read_as = partial(_read_as, rows, fields, beside)
+                unknown[key] = UnknownKeyError(key, allowed, cls.__name__, given[key], read_as)
         gathering.problems += _unless_cut(unknown, given) if unknown else ()
         gathering.finish()
         return cls(**values)
@@ -220,15 +251,18 @@ def reader_of(
     return read
 
 
-def _refusal(rows: Mapping[str, tuple[str, Read | None]], fields: list[Attribute[Any]], value: Any, key: str) -> str:
-    """Return the sentence that *key*, one of the *rows*, does not take *value*; '' if it does."""
-    name, read_value = rows.get(key, ("", None))
-    gathering = Gathering()
+def _read_as(
+    rows: Mapping[str, tuple[str, Read | None]],
+    fields: list[Attribute[Any]],
+    beside: Iterable[str],
+    key: str,
+    value: Any,
+) -> None:
+    """Read *value* as that of *key*, one of the *rows*, or of those *beside* that have readers; raise its problems."""
+    name, read_value = rows.get(key) or ("", beside[key] if isinstance(beside, Mapping) else None)
+    found = _read_with_cure(read_value, value) if read_value else value
     for attribute in (each for each in fields if each.name == name):
-        with gathering.at():
-            _check(attribute, _read_with_cure(read_value, value) if read_value else value)
-    why = message_of(gathering.problems[0][1]) if gathering.problems else ""
-    return f"There, {why}"[: None if why else 0]
+        _check(attribute, found)
 
 
 def _read_with_cure(read: Read, data: Any) -> Any:
@@ -254,7 +288,7 @@ def _check_each(
             with gathering.at(key):
                 _check(attribute, values[attribute.name])
         elif attribute.default is attrs.NOTHING:
-            gathering.problems.append(((), DefinitionError("", f"the key {key!r} is missing; add it")))
+            gathering.problems.append(((), MissingKeyError(key)))
 
 
 def _check(attribute: Attribute[Any], data: Any) -> None:
@@ -381,13 +415,24 @@ def read_as(read: Callable[[Any], T], document: Document) -> T:
     try:
         value = read(plain(uncut(document.root), note))
     except (DefinitionError, SeveralError) as problem:
-        for path, error in problems_of(problem):
+        for path, error in _whole(problems_of(problem)):
             note(*find(document.root, path, key=isinstance(error, WrongKeyError)), error)
     except RecursionError:
         raise load_error(document.source, document.root.place, TOO_DEEP) from None
     if found or value is None:
         raise LoadError([*_problems(found, document.source)])
     return value
+
+
+def _whole(found: list[tuple[KeyPath, DefinitionError]]) -> Iterator[tuple[KeyPath, DefinitionError]]:
+    """Yield the problems *found*, and those under unknown keys, as if the keys that are meant stood there."""
+    unknown = [(path, error) for path, error in found if isinstance(error, UnknownKeyError)][:MOST]
+    meant = {(path[:-1], error.meant) for path, error in unknown}
+    for path, error in found:
+        if not isinstance(error, MissingKeyError) or (path, error.key) not in meant:
+            yield path, error
+    for path, error in unknown:
+        yield from _whole([((*path, *inner), each) for inner, each in error.within if inner])
 
 
 def _problems(
@@ -399,7 +444,7 @@ def _problems(
             yield Problem(source, *place, "", f"and {len(found) - MOST} more problems from here on")
             return
         message = what if isinstance(what, str) else message_of(what)  # here, since only MOST problems are shown
-        yield Problem(source, *place, show_path(path), shorten(message, 400))
+        yield Problem(source, *place, show_path(path), shorten(message, 900))
 
 
 # -- writing ------------------------------------------------------------------------------------------------

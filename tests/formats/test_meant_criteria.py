@@ -6,8 +6,11 @@ import re
 
 import pytest
 
-from rubric import LoadError, loads
+from rubric import LoadError, grade, loads
 from tests.rows import each_row
+
+
+_TRUE = "Is it true that the reply contains 'c'?"
 
 
 def refusal_of(document: str) -> str:
@@ -148,6 +151,50 @@ def refusal_of(document: str) -> str:
         ("{check: {maxLength: 200}}", '{check: {matches: "(?s).{201}"}, polarity: guard}'),
         ("{text: a, levels: 1..5, min_score: 4}", "{text: a, levels: 1..5, min_score: 0.75}"),
         ("{check: contains, value: refund}", "{check: {contains: refund}}"),
+        ("{check: {any_of: [{contains: a.b}, {regex: '[0-9]+'}]}}", r"{check: {matches: 'a\.b|[0-9]+'}}"),
+        ("{check: {or: [a, {icontains: b}, {starts_with: c}]}}", '{check: {matches: "a|(?i:b)|^c"}}'),
+        ("{check: {none_of: [a, b]}}", "{check: {contains_any: [a, b]}, polarity: guard}"),
+        ("{check: {not: {regex: b}}}", "{check: {matches: b}, polarity: guard}"),
+        ("{check: {contains-any: [a, b]}}", "{check: {contains_any: [a, b]}}"),
+        ("{check: {accepted_values: [a, b.c]}}", r"{check: {matches: '^(?:a|b\.c)$'}}"),
+        ("{check: {calls: b, args: {c: 7}}}", "{check: {calls: {name: b, arguments: {c: 7}}}}"),
+        ("{type: similar, value: b, threshold: 0.8}", "{check: {similar: {texts: b, threshold: 0.8}}}"),
+        (
+            "{check: {jsonpath: $.a, equals: c}}",
+            "{check: {fits_schema: {type: object, properties: {a: {const: c}}, required: [a]}}}",
+        ),
+        ("{text: a, levels: 1..5, gate: '>= 4'}", "{text: a, levels: 1..5, min_score: 0.75}"),
+        ("{text: a, levels: 1..5, required: at least 3}", "{text: a, levels: 1..5, min_score: 0.5}"),
+        ("{type: llm-rubric, value: Is b, threshold: 0.8}", "{text: Is b, min_score: 0.8}"),
+        (
+            "{name: b, criteria: Is it, evaluation_steps: [Check c, Check d.], evaluation_params: [input]}",
+            "{id: b, text: Is it. Check c. Check d.}",
+        ),
+        ("{text: a, why: b, author: c}", "{text: a, metadata: {why: b, author: c}}"),
+        (
+            "{text: a, examples: [{input: b, answer: yes, reason: c}, {input: d, answer: no}]}",
+            "{text: a, anchors: [{response: b, score: 1, reason: c}, {response: d, score: 0}]}",
+        ),
+        (
+            "{id: b, decide: {ask: 'Which?', answers: {c: 0, d: {ask: 'Is e?', yes: 1, no: 0.5}}}}",
+            "{id: b, text: Which?, tree: {ask: Which? Is it 'c'?, yes: 0, no: {ask: Is e?, yes: 1, no: 0.5}}}",
+        ),
+        (
+            "{id: b, decides: {check: {contains: c}, yes: 1, no: {ask: Is d, yes: 0.5, no: 0}}}",
+            "{id: b, text: T, tree: {ask: T, yes: 1, no: {ask: Is d, yes: 0.5, no: 0}}}".replace("T", _TRUE),
+        ),
+        (
+            "{text: Is b, when: {not_contains: c}}",
+            "{text: Is b, tree: {ask: Is it true that the reply contains 'c'?, yes: 1, no: {ask: Is b, yes: 1, no: 0}}}",
+        ),
+        (
+            "{text: Is b, unless: It is late}",
+            "{text: Is b, tree: {ask: It is late, yes: 1, no: {ask: Is b, yes: 1, no: 0}}}",
+        ),
+        (
+            "{id: c, text: Is b, when: d}, {id: d, text: Is it late}",
+            "{id: c, text: Is b, tree: {ask: Is it late, yes: {ask: Is b, yes: 1, no: 0}, no: 1}}",
+        ),
         ("{type: regex, value: Friday}", "{check: {matches: Friday}}"),
         ("{text: a, criteria: [Says hi]}", "{text: a, rubric: {criteria: [Says hi]}}"),
     ],
@@ -177,6 +224,68 @@ def test_the_branches_of_a_tree_are_told_by_their_keys(typed: str, meant: str) -
     """The question that is wrong is printed, not those above it."""
     assert f"rite {meant}" in refusal_of(f"tree: {typed}")
     assert loads(f"tree: {meant}").tree
+
+
+@each_row(
+    ("typed", "said"),
+    [
+        ("{text: Is b, when: {not_contains: c}}", "; to leave it out there, (.*)"),
+        ("{text: Is b, if: It is late}", "; to leave it out there, (.*)"),
+        ("{text: a, tests: {yes: [Hi], no: [Bye]}}", ", and beside the criteria (tests: .*)"),
+    ],
+)
+def test_what_stands_beside_the_line_is_read_too(typed: str, said: str) -> None:
+    """What the line says otherwise, or has no key for, is printed after it, and works as it is."""
+    other = re.search(said, refusal_of(f"criteria: [{typed}]"))
+    assert other is not None
+    assert loads(f"criteria: [{other[1]}]" if other[1][0] == "{" else f"criteria: [a]\n{other[1]}")
+
+
+@each_row(
+    ("typed", "meets", "fails"),
+    [
+        ("{any_of: [{contains: Friday}, {regex: '[0-9]{4}-[0-9]{2}'}]}", "on 2026-11", "soon"),
+        ("{any_of: [{contains: a+b}, {icontains: HI}]}", "oh hi", "aab"),
+        ("{none_of: [a, {regex: b+}]}", "c", "bb"),
+        ("{enum: [a, b]}", "b", "ab"),
+    ],
+)
+def test_the_check_that_is_printed_decides_what_was_typed(typed: str, meets: str, fails: str) -> None:
+    """A reply that holds what was typed passes, and another fails."""
+    line = re.search(r"rite ({.*})", refusal_of(f"criteria: [{{check: {typed}}}]"))
+    assert line is not None
+    rubric = loads(f"criteria: [{line[1]}]")
+    assert [grade(reply, rubric, "offline").passed for reply in (meets, fails)] == [True, False]
+
+
+@each_row(
+    ("document", "said"),
+    [
+        ("threshold: {warn: 0.8, fail: 0.6}\ncriteria: [a b]", "write threshold: 0.8 and borderline: 0.6; "),
+        (
+            "threshold: 6\ncriteria: [{text: a, weight: 5}, {text: b, weight: 3}, {text: c, polarity: penalty, weight: 0}]",
+            "6 of the 8 points of its criteria is threshold: 0.75",
+        ),
+    ],
+)
+def test_a_threshold_in_another_form_is_answered_with_the_one_that_is_meant(document: str, said: str) -> None:
+    """Two bars are a threshold and what is borderline; points are a share of those that the criteria have."""
+    assert said in refusal_of(document)
+
+
+@each_row(
+    ("typed", "told"),
+    [
+        ("{id: a, decides: {ask: Is b, yess: 1, no: 3}}", ["decides", "decides.yess", "decides.no"]),
+        ("{name: a, thing: 1, weight: x}", ["criteria[0]", "name", "thing", "weight"]),
+        ("{text: a, examples: [{reply: b}]}", ["examples", "examples[0]", "examples[0].reply"]),
+        ("{check: {any_of: [{calls: b}, {calls: c}]}}", ["check.any_of"]),
+    ],
+)
+def test_what_is_wrong_under_an_unknown_key_is_told_at_once(typed: str, told: list[str]) -> None:
+    """Its value is read as that of the key that is meant; and a text that is missing hides nothing else."""
+    said = refusal_of(f"criteria: [{typed}]")
+    assert [place for place in told if f"{place}: " not in said] == []
 
 
 @each_row(

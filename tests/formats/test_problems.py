@@ -34,8 +34,9 @@ criteria:
     text: false
   - {id: cites, text: Cites another}
 """
+    expected = "expected a finite number from 0 to 1, got 2"
     assert problems(text) == [
-        "support.yaml:1:12: threshold: expected a finite number from 0 to 1, got 2",
+        f"support.yaml:1:12: threshold: {expected}; 2 of the 3 points of its criteria is threshold: 0.667",
         "support.yaml:2:1: threshhold: unknown key; did you mean 'threshold'?",
         "support.yaml:5:5: criteria[0].wieght: unknown key; did you mean 'weight'?",
         "support.yaml:6:13: criteria[0].weight: expected a finite number from 0, got -1; what takes points off is a penalty, such as {text: Shouts, polarity: penalty, weight: 2}, and in the rubric aggregation: points",
@@ -148,7 +149,7 @@ def test_rubric_problems(text: str, problem: str) -> None:
         ("{text: a, levels: {0: a, 1: b}, answer: unit}", None),
         (
             "{text: a, when: {}}",
-            "28: criteria[0].when: expected a mapping with one of contains, regex, tool_called, got nothing; for a word of the candidate, such as when: {contains: refund}; what depends on an answer is a tree, such as tree: {ask: Was it asked?, yes: {ask: Is it answered?, yes: 1, no: 0}, no: 1}",
+            "28: criteria[0].when: expected a mapping with one of contains, regex, tool_called, got nothing; for a word of the candidate, such as when: {contains: refund}; what depends on an answer is a tree, such as tree: {ask: Was it asked?, yes: {ask: Is it answered?, yes: 1, no: 0}, no: 1}, which counts as met where the first answer is no; to leave it out there, such as {text: 'Is answered; if nothing was asked, it cannot be told', abstain: exclude}",
         ),
         (
             "{text: a, when: {holds: f}}",

@@ -34,6 +34,9 @@ class AnswerKey:
     read: Callable[[Any], Answer]
     schema: Data
 
+    def __call__(self, data: Any) -> Answer:
+        return self.read(data)
+
 
 ANSWERS: dict[Any, AnswerKey] = {}
 """The keys of which a criterion has at most one, in the order in which messages name them."""
@@ -75,8 +78,11 @@ def read_levels(data: Any) -> Levels:
 
 def _read_range(data: Any) -> ScoreRange:
     band = {**fields.as_dict(data, "a mapping with score_range and text")}
-    if unknown := [key for key in band if key not in ("score_range", "text")]:
-        raise fields.UnknownKeyError(unknown[0], ("score_range", "text"), "ScoreRange", band[unknown[0]])
+    gathering = fields.Gathering()
+    for key in (key for key in band if key not in ("score_range", "text")):
+        with gathering.at(key):
+            raise fields.UnknownKeyError(key, ("score_range", "text"), "ScoreRange", band[key])
+    gathering.finish()
     if "score_range" not in band:
         raise DefinitionError("", "the key 'score_range' is missing; write {score_range: [low, high], text: ...}")
     low, high = fields.read_inner(band, "score_range", _read_ends)

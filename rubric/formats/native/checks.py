@@ -13,7 +13,6 @@ from rubric.formats import fields
 from rubric.formats.fields import WRITERS, Data
 from rubric.formats.native.answers import TEXT, mapping_of, schema_of
 from rubric.formats.native.run_rules import read_rules
-from rubric.internals.guesses import key_cure
 from rubric.values import checks
 from rubric.values.checks import Check
 
@@ -82,7 +81,7 @@ class CheckRow:
         return schema if self.what else {"anyOf": schema["anyOf"]}
 
 
-_ROWS: dict[str, CheckRow] = {
+ROWS: dict[str, CheckRow] = {
     "contains": CheckRow(checks.Contains),
     "starts_with": CheckRow(checks.StartsWith),
     "ends_with": CheckRow(checks.EndsWith),
@@ -107,9 +106,9 @@ def _read_assertion(data: Any) -> Check:
 
 _FIRST = ("contains", "starts_with", "ends_with", "contains_any", "contains_all", "equals", "matches")
 CHECKS: dict[Any, Callable[[Any], Check]] = {
-    **{name: _ROWS[name].reader() for name in _FIRST},
+    **{name: ROWS[name].reader() for name in _FIRST},
     "fits_schema": lambda data: checks.FitsSchema(fields.read_free(data)),
-    **{name: row.reader() for name, row in _ROWS.items() if name not in _FIRST},
+    **{name: row.reader() for name, row in ROWS.items() if name not in _FIRST},
     "run": read_rules,
     "assertion": _read_assertion,
 }
@@ -126,7 +125,8 @@ def read_check(data: Any) -> Check:
     for position, (name, value) in enumerate(given.items()):
         with gathering.at(name):
             if name not in CHECKS:
-                raise fields.WrongKeyError("", f"no such check{key_cure('Check', name, [*CHECKS, 'is_json'], value)}")
+                allowed = [*CHECKS, "is_json"]
+                raise fields.UnknownKeyError(name, allowed, "Check", value, _read_named, said="no such check")
             if position:
                 raise fields.WrongKeyError("", "a criterion has one check; make it a criterion of its own")
             found.append(CHECKS[name](value))
@@ -134,6 +134,10 @@ def read_check(data: Any) -> Check:
     if not found:
         raise DefinitionError("", f"expected a check, got none; allowed: {', '.join(CHECKS)}, is_json")
     return found[0]
+
+
+def _read_named(name: str, value: Any) -> Check:
+    return CHECKS[name](value) if name in CHECKS else checks.IsJSON()
 
 
 def _writer(name: str, row: CheckRow) -> Callable[[Check], Data]:
@@ -144,7 +148,7 @@ def _writer(name: str, row: CheckRow) -> Callable[[Check], Data]:
     return write
 
 
-WRITERS |= {row.kind: _writer(name, row) for name, row in _ROWS.items()}
+WRITERS |= {row.kind: _writer(name, row) for name, row in ROWS.items()}
 _script = WRITERS[checks.Script]
 
 
@@ -173,7 +177,7 @@ def check_schema() -> Data:
 
     fits = schema_of("The output is JSON that fits this JSON Schema.", _FREE)
     assertion = schema_of("An assertion of promptfoo or AgentV.", assertion_schema())
-    rows = {name: row.schema() for name, row in _ROWS.items()}
+    rows = {name: row.schema() for name, row in ROWS.items()}
     rule: Data = {"$ref": "#/$defs/rule"}
     rules = schema_of("What the run must keep.", rule, {"type": "array", "items": rule, "minItems": 1})
     one = mapping_of((), **rows, fits_schema=fits, run=rules, assertion=assertion)

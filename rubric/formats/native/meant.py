@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import cache, partial
 from itertools import islice
@@ -12,17 +13,20 @@ from typing import Any, TypeVar
 from rubric.errors import DefinitionError
 from rubric.formats.document import KeyPath
 from rubric.formats.fields import SeveralError, WrongKeyError, message_of, problems_of
+from rubric.formats.native.checks import read_check
+from rubric.formats.native.meant_checks import CASES, are_rows, check_in, check_of, has_threshold
 from rubric.formats.yaml import LONGEST_LINE, on_a_line
 from rubric.internals.conversions import conversions, meant_value
 from rubric.internals.guesses import cures_in, word_cure
 from rubric.internals.secrets import redact
+from rubric.values.criteria import Criterion
 
 T = TypeVar("T")
 Read = Callable[[Any], object]
 
 _TYPES: dict[str, dict[str, Any]] = {
     "boolean bool binary yes_no yesno yes/no pass_fail passfail": {"answer": "yes_no"},
-    "llm-rubric": {},
+    "llm-rubric llm_rubric g-eval geval judge llm": {},
     "scale ordinal levels likert rating range integer choice choices categorical enum": {"scale": True},
     "score float continuous unit numeric percentage": {"answer": "unit"},
     "guard negative forbid forbids forbidden must_not negated negate inverse invert not never avoid no": {
@@ -31,21 +35,22 @@ _TYPES: dict[str, dict[str, Any]] = {
     "penalty deduction minus": {"polarity": "penalty"},
     "gate required require requires must must_have critical hard mandatory": {"required": True},
 }
-_CHECKS = {"regex": "matches", "pattern": "matches", "startswith": "starts_with"}
 _LOW, _HIGH = "min low minimum lowest from start min_value", "max high maximum highest to end max_value"
 _SHOWN = ("continue-on-error", "continue_on_error", "allow_failure", "informational", "non_blocking", "advisory")
 _SEVERITIES: dict[str, dict[str, Any]] = {
     "error critical blocker fatal": {"required": True},
     "warning warn info notice minor": {},
 }
-_CONDITIONS = ("if", "condition", "only_if", "applies_if", "depends_on")
-_REPLIES = ("output", "answer", "text", "reply", "example", "completion")
+CONDITIONS = ("when", "run_if", "needs", "if", "condition", "only_if", "applies_if", "depends_on")
+_REPLIES = ("input", "output", "answer", "text", "reply", "example", "completion")
 _SCORED = ("rating", "value", "points", "grade", "mark", "pass", "passes", "passed", "met", "label", "correct")
+_WORTH = {"yes": 1, "no": 0, "pass": 1, "fail": 0, "true": 1, "false": 0, "True": 1, "False": 0}
 _TAGS = ("category", "group", "section", "dimension", "area", "tag")
 _SCORES = "scores values points score value weights"
 _CURE = re.compile(
-    r"; ([^;]*write|[^;]*such as|did you mean|allowed|add it|quote|take|give|for a weight)\b.*", re.DOTALL
+    r"; ([^;]*write|[^;]*such as|did you mean|allowed|add it|quote|take|give|make it|for a weight)\b.*", re.DOTALL
 )
+_BOUND = r"(?:>=|at least) ?(\d+(?:\.\d+)?)"
 _OTHER = re.compile("if the colon is in the text, .*", re.DOTALL)
 """The other thing that a text of one word, a colon and more may be."""
 
@@ -55,9 +60,13 @@ _LONGEST = 120  # what is said before the line
 class _MeantError(DefinitionError):
     """A problem that is told with the line that was meant, or beside it."""
 
+    is_whole = True  # no other cure is put after it
+
 
 class _MeantKeyError(WrongKeyError):
     """Such a problem of a key."""
+
+    is_whole = True
 
 
 _trying: ContextVar[bool] = ContextVar("_trying", default=False)
@@ -86,17 +95,28 @@ def tell(
         return None
     if len(line := on_a_line(mended)) > LONGEST_LINE or redact(line) != line:  # a secret is not repeated
         return None
-    return _with_line(found, mended, f"write {line}{_also(found, mended, data)}")
+    return _with_line(found, data, mended, f"write {line}{_also(found, mended, data)}")
 
 
 def _also(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], data: Any) -> str:
     """Return what else may be meant, or is needed beside the line."""
     other = _OTHER.search(found[0][1].message)
     said = f", or {other[0]}" if other else ""
-    if "contains_all" in meant.get("check", ()) and "contains_all" not in repr(data):
+    if "contains_all" in meant.get("check", ()) and "all" not in repr(data):
         said += ", or for one of them, contains_any"
-    if meant.get("tree", {}).get("no") == 1 and not {"tree", *_tree_words()} & data.keys():
-        said += ", which counts as met where the first answer is no"
+    if _ASKED in str(meant.get("tree")) and _ASKED not in str(data):
+        said += ", where a judge answers, and not code"
+    tree = meant.get("tree", {})
+    given = {*data} if isinstance(data, dict) else set[Any]()
+    if {"unless", *CONDITIONS} & given and not {"tree", "ask", "then", "yes", "no"} & given:
+        no, yes = ("yes", "no") if tree.get("yes") == 1 else ("no", "yes")
+        if tree.get(no) == 1:
+            rest = {key: each for key, each in meant.items() if key != "tree"}
+            rest["text"] = f"{tree[yes]['ask']}; if the answer to {tree['ask']!r} is {no}, it cannot be told"
+            said += f", which counts as met where the first answer is {no}"
+            said += f"; to leave it out there, {on_a_line({**rest, 'abstain': 'exclude'})}"
+    if "tests" in given and (tests := _tests_in(data["tests"], meant)):
+        said += f", and beside the criteria tests: {on_a_line(tests)}"
     if "severity" in data and "required" not in meant:
         said += ", or, to show it alone, weight: 0 beside it"
     if meant.get("polarity") == "penalty" != data.get("polarity"):
@@ -104,13 +124,26 @@ def _also(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], d
     return said
 
 
+def _tests_in(data: Any, meant: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the tests of the rubric that are meant by replies beside a criterion, by their answers; [] if none are."""
+    if not isinstance(data, dict) or not {str(key).lower() for key in data} <= _WORTH.keys() or "text" not in meant:
+        return []
+    id_ = meant.get("id") or Criterion(meant["text"]).id
+    rows = [
+        (str(key).lower(), each) for key, held in data.items() for each in (held if isinstance(held, list) else [held])
+    ]
+    return [{"reply": reply, "expects": {id_: bool(_WORTH[key])}} for key, reply in rows]
+
+
 def _with_line(
-    found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], line: str
+    found: list[tuple[KeyPath, DefinitionError]], data: Any, meant: dict[str, Any], line: str
 ) -> list[tuple[KeyPath, DefinitionError]]:
     told: list[tuple[KeyPath, DefinitionError]] = []
-    for path, error in found:
+    keys = [*data] if isinstance(data, dict) else []
+    at = {key: index for index, key in enumerate(keys)}
+    for path, error in sorted(found, key=lambda each: at.get(each[0][0], 0) if each[0] else -1):  # as they stand
         cure = _CURE.search(whole := message_of(error))
-        is_name = cure is not None and name_in(cure[0]) in meant
+        is_name = cure is not None and path and meant.get(name_in(cure[0]), ...) == data.get(path[0])
         said = (whole if is_name else _CURE.sub("", whole)).partition(" There, ")[0]
         said = said if len(said) < _LONGEST else said.partition("; ")[0]
         end = "" if told else f" W{line[1:]}" if said[-1] == "?" else f"; {line}"
@@ -124,7 +157,7 @@ def name_in(cure: str) -> str:
     return found[1] if found else ""
 
 
-def meant_criterion(data: Any, read: Read, keys: Collection[str], checks: Collection[str]) -> dict[str, Any] | None:
+def meant_criterion(data: Any, read: Read, keys: Collection[str]) -> dict[str, Any] | None:
     """
     Return the mapping that *data* is meant for, or None; *read* takes it.
 
@@ -132,16 +165,16 @@ def meant_criterion(data: Any, read: Read, keys: Collection[str], checks: Collec
         data: What stands for a criterion.
         read: Reads a criterion, or raises.
         keys: Those that a criterion has.
-        checks: The names of checks.
     """
     if not isinstance(data, dict):
         return None
     found = dict[str, Any]()
     rest = {str(key): value for key, value in data.items()}
-    for part in [*_together(rest, keys, checks), *(_alone(key, value, keys, checks) for key, value in rest.items())]:
-        if part.keys() & found.keys() and not (part := _one_scale(found, part)):
+    for part in [*_together(rest, keys), *(_alone(key, value, keys) for key, value in rest.items())]:
+        merged = _merged(found, part) if part.keys() & found.keys() else part
+        if not merged and part:
             return None
-        found |= part
+        found |= merged
     found = _with_text(found, data, keys)
     is_scale = bool({"levels", "choices"} & found.keys())
     if not found or (found.pop("scale", False) and not is_scale) or (is_scale and found.get("answer") == "yes_no"):
@@ -164,15 +197,25 @@ def meant_criterion(data: Any, read: Read, keys: Collection[str], checks: Collec
 def _with_text(found: dict[str, Any], data: dict[Any, Any], keys: Collection[str]) -> dict[str, Any]:
     """Return the fields *found* in *data* with a text, where its one key, or its first question, is one; or {}."""
     if "tree" in found:
-        tree = _tree_of(found["tree"])
-        asked = {"text": tree["ask"]} if isinstance(tree, dict) and isinstance(tree.get("ask"), str) else {}
-        return asked | {**found, "tree": tree}
+        tree = _tree_of(given := found["tree"])
+        words = [given.get(key) for key in _tree_words()["ask"]] if isinstance(given, dict) else []
+        asked = next(
+            (each for each in (*words, tree.get("ask") if isinstance(tree, dict) else 0) if isinstance(each, str)), ""
+        )
+        return ({"text": asked} if asked else {}) | {**found, "tree": tree}
     if len(data) > 1 or found.keys() & {"text", "check", "rubric", "tree"}:
         return found
     ((name, value),) = data.items()
-    if name in (*keys, "rates", "rate", "chooses", "decides"):  # which lack a scale, or a tree
+    if name in keys or word_cure("keys", "Criterion", name, keys):  # which lacks a scale, a tree, or what is checked
         return {}
     return {"id": name, "text": value} if isinstance(value, str) else {"text": name, "weight": value}
+
+
+def _merged(found: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what both *found* and *part* have; {} if they contradict each other."""
+    if part.keys() == {"metadata"} and isinstance(part["metadata"], dict) and isinstance(found["metadata"], dict):
+        return {"metadata": {**found["metadata"], **part["metadata"]}}
+    return _one_scale(found, part)
 
 
 def _one_scale(found: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any]:
@@ -191,22 +234,20 @@ def _ends_of(levels: Any) -> tuple[int, int]:
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
-def _together(rest: dict[str, Any], keys: Collection[str], checks: Collection[str]) -> Iterator[dict[str, Any]]:
+def _together(rest: dict[str, Any], keys: Collection[str]) -> Iterator[dict[str, Any]]:
     """Yield the fields that some keys stand for together, and take them out of the *rest*."""
 
     def take(words: str) -> Any:
         return next((rest.pop(word) for word in words.split() if word in rest and word not in keys), None)
 
-    kind = rest.pop("check") if isinstance(rest.get("check"), str) and "value" in rest else take("type kind")
-    if isinstance(kind, str) and (fields := _check(kind.lower(), rest.get("value"), checks)):
-        del rest["value"]
-        yield fields
-    elif kind is not None:
-        means = _means(str(kind).lower())
-        yield {"type": kind} if means is None else means
-    option = next((key for key in _CASES if isinstance(rest.get(key), bool)), "")
+    yield from _typed(rest, take)
+    if isinstance(steps := take("evaluation_steps steps"), list) and all(isinstance(each, str) for each in steps):
+        first = [rest.pop(key) for key in ("text", "criteria") if isinstance(rest.get(key), str)]
+        yield {"text": " ".join(each if each.rstrip()[-1:] in ".!?" else f"{each}." for each in (*first, *steps))}
+    rest.pop("tests", None)  # which are told beside the line
+    option = next((key for key in CASES if isinstance(rest.get(key), bool)), "")
     if option and isinstance(rest.get("check"), dict) and len(rest["check"]) == 1:
-        yield _in_check({**rest.pop("check"), option: rest.pop(option)}, checks)
+        yield check_in({**rest.pop("check"), option: rest.pop(option)})
     if scale := _scale_in(rest):
         for ends in (_LOW, _HIGH):
             take(ends)
@@ -218,6 +259,21 @@ def _together(rest: dict[str, Any], keys: Collection[str], checks: Collection[st
     yield from filter(None, (_tree_in(rest), _group_in(rest)))
     if (points := take("penalty deduction")) not in (None, False):
         yield {"polarity": "penalty", **({} if points is True else {"weight": points})}
+
+
+def _typed(rest: dict[str, Any], take: Callable[[str], Any]) -> Iterator[dict[str, Any]]:
+    """Yield the fields that a type names, with the value beside it; they are taken out of the *rest*."""
+    kind = rest.pop("check") if isinstance(rest.get("check"), str) and "value" in rest else take("type kind")
+    if isinstance(kind, str) and {"value", "threshold"} <= rest.keys() and has_threshold(kind):
+        yield check_in({kind: rest.pop("value"), "threshold": rest.pop("threshold")})
+    elif isinstance(kind, str) and (fields := check_of(kind.lower(), rest.get("value"))):
+        del rest["value"]
+        yield fields
+    elif kind is not None:
+        means = _means(str(kind).lower())
+        if means is not None and "text" not in rest and isinstance(rest.get("value"), str):
+            yield {"text": rest.pop("value")}
+        yield {"type": kind} if means is None else means
 
 
 @cache
@@ -235,7 +291,7 @@ def _group_in(rest: dict[str, Any]) -> dict[str, Any]:
 
 def _is_asked(condition: object) -> bool:
     """True if *condition* is a sentence that a judge can be asked, and no expression over variables."""
-    return " " in str(condition) and re.search(r"[=!<>]=|\{\{|\$\{|\b\w+\.\w+\b", str(condition)) is None
+    return " " in str(condition) and re.search(r"[=!<>]=|\{\{|\$\{|\b\w+\.\w+\b|^\w+\(", str(condition)) is None
 
 
 def _tree_in(rest: dict[str, Any]) -> dict[str, Any]:
@@ -244,21 +300,28 @@ def _tree_in(rest: dict[str, Any]) -> dict[str, Any]:
     if all(own.values()) and isinstance(asked := rest[own["ask"]], str) and "tree" not in rest:
         tree = {key: _branch(rest.pop(each)) for key, each in own.items()}
         return {"text": rest.pop("text", asked), "tree": tree}
-    asked = next((rest[key] for key in _CONDITIONS if _is_asked(rest.get(key))), None)
     text = rest.get("text")
+    if isinstance(rest.get("when"), str):
+        rest["if"] = rest.pop("when")
+    denied = rest.get("unless") or rest.get("when")
+    asked, is_denied = _asked(denied) if isinstance(denied, dict) else (denied, _is_asked(denied))
+    if isinstance(text, str) and asked and ("unless" in rest or (is_denied and isinstance(denied, dict))):
+        rest.pop("unless" if "unless" in rest else "when")
+        return {"tree": {"ask": asked, "yes": 1, "no": {"ask": text, "yes": 1, "no": 0}}}
+    asked = next((rest[key] for key in CONDITIONS if _is_asked(rest.get(key))), None)
     if not isinstance(asked, str) or not isinstance(text, str):
         return {}
-    for key in _CONDITIONS:
+    for key in CONDITIONS:
         rest.pop(key, None)
     return {"tree": {"ask": asked, "yes": {"ask": text, "yes": 1, "no": 0}, "no": 1}}
 
 
-def _alone(key: str, value: Any, keys: Collection[str], checks: Collection[str]) -> dict[str, Any]:
+def _alone(key: str, value: Any, keys: Collection[str]) -> dict[str, Any]:
     """Return the field, or the fields, that a *key* with its *value* stands for."""
-    if key not in keys and (fields := _check(key, value, checks)):
+    if key not in keys and (fields := check_of(key, value)):
         return fields
     if key in ("check", "assert", "assertion"):
-        return _in_check(value, checks) or {"check": value}
+        return check_in(value) or {"check": value}
     if key == "answer" and isinstance(value, dict | str) and (scale := _scale_of(value)):
         return {"levels": scale}
     if key in ("rubric", "levels") and (ranges := _ranges_in(value)):
@@ -270,6 +333,8 @@ def _alone(key: str, value: Any, keys: Collection[str], checks: Collection[str])
         return {"levels": value}
     if isinstance(value, int | float) and value < 0 and "weight" in (key, _field(key, keys)):
         return {"polarity": "penalty", "weight": -value}
+    if re.fullmatch(_BOUND, str(value)) and isinstance(value, str) and _field(key, keys) in ("required", "min_score"):
+        return {"min_score": value}
     return _named(key, value, keys)
 
 
@@ -282,11 +347,14 @@ def _named(key: str, value: Any, keys: Collection[str]) -> dict[str, Any]:
     """Return the field that a *key* means by its name, or by a word for what it asks: `must_not: Shouts`."""
     means = None if key in keys else _means(key)
     severity = _means(str(value).lower(), _SEVERITIES) if key == "severity" else None
-    own = {"criteria": {"rubric": {"criteria": value}}, "severity": severity}
+    own = {"criteria": {"rubric": {"criteria": value}} if isinstance(value, list) else None, "severity": severity}
     own |= dict.fromkeys(_TAGS, {"tags": [value]} if isinstance(value, str) else None)
     if (found := own.get(key)) is not None:
         return found
-    if key in ("expects", "expect", "should") and isinstance(value, str):
+    cure = "" if key in keys else word_cure("keys", "Criterion", key, keys)
+    if cure.endswith("; leave it out") or "metadata: {" in cure:  # which is told of the key
+        return {"metadata": {key: value}} if "metadata" in cure else {}
+    if key in ("expects", "expect", "should", "criteria") and isinstance(value, str):
         return {"text": value}
     if key in ("decision", "branches", "decide", "decides", "decision_tree") and isinstance(value, dict):
         return {"tree": value}
@@ -301,135 +369,6 @@ def _named(key: str, value: Any, keys: Collection[str]) -> dict[str, Any]:
 def _field(key: str, keys: Collection[str]) -> str:
     """Return the field of a criterion that a *key* is a word for; itself if it is for none."""
     return key if key in keys else name_in(word_cure("keys", "Criterion", key, keys)) or key
-
-
-_CALLED = {"tool_called", "tool_call", "called", "tool", "calls", "tool_calls", "tools", "sequence"}
-_CASES = {"ignore_case": True, "case_insensitive": True, "ignorecase": True, "case_sensitive": False}
-"""What an option that is true says of capital letters."""
-
-
-def _case_in(value: Mapping[Any, Any]) -> bool | None:
-    """Return whether *value* ignores capital letters, where an option of it says so."""
-    if isinstance(flags := value.get("flags"), str):
-        return "i" in flags.lower() or None
-    return next((_CASES[key] == said for key, said in value.items() if key in _CASES and isinstance(said, bool)), None)
-
-
-def _in_check(value: Any, checks: Collection[str]) -> dict[str, Any]:
-    """Return the fields that are meant by the *value* of a check; {} if none is."""
-    value = value[0] if isinstance(value, list) and len(value) == 1 else value
-    if isinstance(value, str) and (pattern := re.fullmatch("/(.+)/(i?)", value)):
-        return {"check": {"matches": f"(?i){pattern[1]}" if pattern[2] else pattern[1]}}
-    if isinstance(value, str):
-        return {} if value == "is_json" else _check(value, None, checks)
-    if isinstance(value, dict) and (rule := _order_in(value)):
-        return {"check": {"run": rule}}
-    if isinstance(value, dict) and len(value) == 2 and "threshold" in value:  # noqa: PLR2004 - a metric and its bar
-        metric = next(key for key in value if key != "threshold")
-        found = _check(metric, value[metric], checks).get("check", {})
-        is_metric = "assertion" in found and isinstance(value[metric], str)
-        return {"check": {"assertion": {**found["assertion"], "threshold": value["threshold"]}}} if is_metric else {}
-    if isinstance(value, dict) and value.keys() == {"type", "value"}:
-        return _check(str(value["type"]), value["value"], checks)
-    if isinstance(value, dict) and len(value) == 2 and (case := _case_in(value)) is not None:  # noqa: PLR2004 - it and a check
-        name, text = next(item for item in value.items() if item[0] not in (*_CASES, "flags"))
-        if _CHECKS.get(name, name) == "matches":
-            return {"check": {"matches": f"(?i){text}" if case else text}}
-        return {"check": {name: {"text": text, "ignore_case": case}}}
-    order = next((key for key in _ORDERED if isinstance(value, dict) and key in value), "")
-    if order and (tools := [*_CALLED & value.keys()]) and len(value) == 2:  # noqa: PLR2004 - both
-        order = "exact" if {order, value[order]} & {"exact", "strict"} else "in_order"
-        return {"check": {"trajectory": {"tools": value[tools[0]], "order": order}}}
-    return (
-        _check(str(next(iter(value))), next(iter(value.values())), checks)
-        if isinstance(value, dict) and len(value) == 1
-        else {}
-    )
-
-
-_ORDERED = ("order", "in_order", "ordered", "exact", "strict")
-_ORDERS = ("before", "after", "then", "needs")
-_COUNTS: dict[str, str] = {
-    **dict.fromkeys(("max", "at_most", "most", "max_calls", "limit"), "at_most"),
-    **dict.fromkeys(("min", "at_least", "least", "min_calls"), "at_least"),
-}
-
-
-def _order_in(value: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return the rule that *value* names by a call, and where it stands or how often; {} if it names none."""
-    one = next((value[key] for key in ("call", "calls", "tool", "first") if key in value), None)
-    word = next((key for key in (*_ORDERS, *_COUNTS) if key in value), "")
-    same = {"same": value["same"]} if "same" in value else {}
-    if len(value) != 2 + len(same) or not isinstance(one, str):
-        return {}
-    if word in _COUNTS and type(value[word]) is int:
-        return {_COUNTS[word]: value[word], "of": one, **same}
-    if word not in _ORDERS or not isinstance(value[word], str):
-        return {}
-    first, last = (value[word], one) if word in ("after", "needs") else (one, value[word])
-    return ({"every": first, "then": last} if word == "then" else {"every": last, "needs": first}) | same
-
-
-def _check(name: str, value: Any, checks: Collection[str]) -> dict[str, Any]:
-    """Return the fields that are meant by a check with a *name* and its *value*; {} if none is."""
-    if denied := re.fullmatch("(?:not?|never|must_not|without)[-_ ](.+)", name):
-        any_of = "contains_any" if denied[1] == "contains" and isinstance(value, list) else denied[1]  # none of them
-        found = _check(any_of, value, checks)
-        return {**found, "polarity": "guard"} if found else {}
-    if name in ("length", "words", "word_count", "word-count") and isinstance(value, dict):
-        bounds = [_bound(f"{bound}_{name.replace('-', '_')}", most) for bound, most in value.items()]
-        whole = value.keys() == {"min", "max"} and name != "length" and all(bounds)
-        return {"check": _words(value)} if whole else bounds[0] if len(bounds) == 1 else {}
-    if name in ("any_of", "all_of") and are_rows(value) and all([*each] == ["contains"] for each in value):
-        return {"check": {f"contains_{name[:3]}": [each["contains"] for each in value]}}
-    if name in _CALLED:
-        return {"check": _call_in(value)}
-    if re.fullmatch("is[-_]json|(json_?)?schema", name, re.IGNORECASE) and (value in (None, {}) or value is True):
-        return {"check": "is_json"}
-    if re.fullmatch("is[-_]json|(json_?)?schema", name, re.IGNORECASE) and isinstance(value, dict):
-        return {"check": {"fits_schema": value}}
-    if isinstance(value, str) and (metric := re.fullmatch("(rouge)([-_]?[nl1-9])?|bleu|gleu|meteor|levenshtein", name)):
-        return {"check": {"assertion": {"type": "rouge-n" if metric[1] else name, "value": value}}}
-    if name == "icontains" and isinstance(value, str):
-        return {"check": {"contains": {"text": value, "ignore_case": True}}}
-    if name == "contains" and isinstance(value, list):
-        return {"check": {"contains_all": value}}
-    own = {_CHECKS.get(name, name): value} if _CHECKS.get(name, name) in checks else None
-    return {"check": own} if own else _bound(name.lower(), value)
-
-
-def _call_in(value: Any) -> dict[str, Any]:
-    """Return the check that a tool was called, as *value* has it, or so often, or that several were, in their order."""
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return {"trajectory": value}
-    if isinstance(value, dict) and value and all(type(each) is int and each >= 0 for each in value.values()):
-        return {"run": [rule for name, times in value.items() for rule in _counted(str(name), times)]}
-    own = {"tool": "name", "function": "name", **dict.fromkeys(("args", "parameters", "input"), "arguments")}
-    is_named = isinstance(value, dict)
-    return {"calls": {own.get(key, key): each for key, each in value.items()} if is_named else value}
-
-
-def _counted(name: str, times: int) -> list[dict[str, Any]]:
-    """Return the rules that a tool is called so many *times*, or that all are, where *name* is a bound."""
-    if name in _COUNTS:
-        return [{_COUNTS[name]: times, "of": "*"}]
-    return [{"at_least": times, "of": name}, {"at_most": times, "of": name}] if times else [{"never": name}]
-
-
-def _words(bounds: Mapping[str, int]) -> dict[str, Any]:
-    return {"assertion": {"type": "word-count", "value": dict(bounds)}}
-
-
-def _bound(name: str, value: Any) -> dict[str, Any]:
-    """Return the fields that are meant by the most, or the fewest, words or letters; {} if *name* is no such bound."""
-    found = re.fullmatch("(max|min)_?(length|chars|characters|words?|word_?count)", name)
-    if found is None or type(value) is not int:
-        return {}
-    if found[2].startswith("word"):
-        return {"check": _words({found[1]: value})}
-    if found[1] == "min":
-        return {"check": {"matches": f"(?s).{{{value}}}"}}
-    return {"check": {"matches": f"(?s).{{{value + 1}}}"}, "polarity": "guard"}
 
 
 def _scale_of(value: dict[Any, Any] | str) -> str:
@@ -460,15 +399,21 @@ def _values(key: str, value: Any, beside: Mapping[str, Any]) -> Iterator[Any]:
         own = dict.fromkeys(_REPLIES, "response") | dict.fromkeys(_SCORED, "score")
         own |= dict.fromkeys(("comment", "explanation", "rationale", "why", "note"), "reason")
         rows = [
-            {own.get(word, word): int(each) if each in (True, False) else each for word, each in row.items()}
+            {
+                "score" if str(each) in _WORTH else own.get(word, word): _WORTH.get(str(each), each)
+                for word, each in row.items()
+            }
             for row in value
         ]
+        if [*map(len, rows)] != [*map(len, value)]:
+            return
         low, high = _ends_of(beside.get("levels"))
         yield rows
         if high > low and all(type(row.get("score")) is int for row in rows):
             yield [{**row, "score": round((row["score"] - low) / (high - low), 4)} for row in rows]
-    elif key == "min_score" and isinstance(value, int) and (ends := _ends_of(beside.get("levels"))) > (0, 0):
-        yield round((value - ends[0]) / (ends[1] - ends[0]), 4)
+    elif key == "min_score" and (found := re.fullmatch(f"{_BOUND}|([0-9.]+)", str(value))):
+        number, ends = float(found[1] or found[2]), _ends_of(beside.get("levels"))
+        yield round((number - ends[0]) / (ends[1] - ends[0]), 4) if ends > (0, 0) and number % 1 == 0 else number
 
 
 def _levels(value: Any) -> Iterator[Any]:
@@ -506,11 +451,6 @@ def _choices(value: Any) -> Iterator[Any]:
     pairs = [item for row in value for item in row.items()] if are_rows(value) else []
     if pairs:
         yield dict(pairs) if len(pairs) == len(value) else _paired(value)
-
-
-def are_rows(value: Any) -> bool:
-    """True if *value* is a list of mappings."""
-    return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
 
 
 def _paired(value: Any) -> dict[str, float] | None:
@@ -563,9 +503,40 @@ def _node(name: Any, nodes: Mapping[Any, Any], above: tuple[Any, ...]) -> Any:
     )
 
 
+_ASKED = "Is it true that the reply "
+_BRANCHES = ("answers", "options", "choices", "cases", "branches", "values", "switch")
+
+
+def _asked(check: Any) -> tuple[str, bool]:
+    """Return the question by which a judge answers what a *check* decides, and whether it is negated; '' if none."""
+    fields = check_in(check) or {"check": check}
+    with suppress(DefinitionError, SeveralError):
+        return f"{_ASKED}{read_check(fields['check'])}?", "polarity" in fields
+    return "", False
+
+
 def _branch(data: Any) -> Any:
     if isinstance(data, dict) and not {"score", "reason"} & data.keys():
         own = {word: key for key, words in _tree_words().items() for word in words}
-        return {own.get(str(key).lower(), key): _branch(value) for key, value in data.items()}
+        named = {own.get(str(key).lower(), key): value for key, value in data.items()}
+        node = {key: _branch(value) if key in ("yes", "no", *_BRANCHES) else value for key, value in named.items()}
+        branches = next((node.pop(key) for key in _BRANCHES if isinstance(node.get(key), dict) and "ask" in node), {})
+        if branches.keys() <= {"yes", "no"}:
+            node |= branches
+        elif len(branches) > 1 and node.keys() == {"ask"}:
+            *first, (_, node) = (({"ask": f"{node['ask']} Is it {label!r}?"}, each) for label, each in branches.items())
+            for question, each in reversed(first):
+                node = {**question, "yes": each, "no": node}
+            return node
+        rest = {key: each for key, each in node.items() if key not in ("yes", "no")}
+        if len(rest) == 1 and not isinstance(rest.get("ask"), str):
+            asked, is_negated = _asked(next((rest[key] for key in ("ask", "check") if key in rest), rest))
+            if asked:
+                ends = ("no", "yes") if is_negated else ("yes", "no")
+                node = {
+                    "ask": asked,
+                    **{key: node[end] for key, end in zip(("yes", "no"), ends, strict=True) if end in node},
+                }
+        return node
     word = data if isinstance(data, bool) else {"pass": True, "fail": False}.get(str(data).lower(), data)
     return int(word) if isinstance(word, bool) else data

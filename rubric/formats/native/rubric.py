@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -15,12 +15,13 @@ from rubric.formats import fields
 from rubric.formats.fields import WRITERS, Data, Gathering, mismatch
 from rubric.formats.files import read_text as read_text_of
 from rubric.formats.native.answers import ANSWERS, AnswerKey, write_answer
-from rubric.formats.native.checks import CHECKS, read_check
-from rubric.formats.native.meant import meant_criterion, meant_tree, read_or_tell
+from rubric.formats.native.checks import read_check
+from rubric.formats.native.meant import CONDITIONS, meant_criterion, meant_tree, read_or_tell
 from rubric.formats.native.runs import read_candidate
 from rubric.formats.notes import Loading
 from rubric.formats.yaml import on_a_line
 from rubric.internals.fields import check_number, names_a_file, refuse_path
+from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guesses import criteria_of, word_cure
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Boolean, Letter, Likert, Scale, UnitScale, YesNo
@@ -91,11 +92,16 @@ def read_criterion(data: Any) -> Criterion:
     return read_or_tell(_read_one, data, meant_row)
 
 
-def meant_row(data: Any) -> dict[str, Any] | None:
-    """Return the criterion that is meant by *data*, or None."""
+def meant_row(data: Any, texts: Mapping[Any, str] = FrozenMap()) -> dict[str, Any] | None:
+    """Return the criterion that is meant by *data*, or None; a condition may be one of the *texts*, by its id."""
+    if isinstance(data, dict):
+        data = {
+            key: texts.get(each, each) if key in CONDITIONS and isinstance(each, str) else each
+            for key, each in data.items()
+        }
     if isinstance(data, list) and [*map(type, data)] in ([str, int], [str, float]):
         data = {"text": data[0], "weight": data[1]}
-    return meant_criterion(data, _read_one, [*ANSWERS, *fields.KEYS[Criterion].values()], CHECKS)
+    return meant_criterion(data, _read_one, [*ANSWERS, *fields.KEYS[Criterion].values()])
 
 
 def _read_one(data: Any) -> Criterion:
@@ -121,8 +127,8 @@ def _read_one(data: Any) -> Criterion:
     if "text" not in rest and unknown and isinstance(rest[unknown[0]], str | int | float):
         meant = next((key for key in unknown if word_cure("keys", "Criterion", str(key), ["text"])), None)
         if meant is None and len(unknown) > 1:
-            raise DefinitionError("", "the key 'text' is missing; add it")
-        if meant is None:
+            gathering.problems.append(((), fields.MissingKeyError("text")))
+        elif meant is None:
             key, value = str(unknown[0]), rest[unknown[0]]
             quoted = f"if the colon is in the text, quote it: {shorten(f'{key}: {value}', 100)!r}"
             weighed = (
@@ -130,8 +136,9 @@ def _read_one(data: Any) -> Criterion:
             )
             raise DefinitionError("", f"the key 'text' is missing; {weighed or 'add it, or '}{quoted}")
         with gathering.at(meant):
-            raise fields.UnknownKeyError(meant, fields.KEYS[Criterion].values(), "Criterion")
-        rest["text"] = str(rest.pop(meant))  # so that the other keys are read
+            if meant is not None:
+                raise fields.UnknownKeyError(meant, fields.KEYS[Criterion].values(), "Criterion")
+        rest["text"] = str(rest.pop(meant, "unknown"))  # so that the other keys are read
     with gathering.at():
         check_gate(rest.get("polarity"), rest)
         criterion = _read_criterion({**rest, "answer": answer})
@@ -149,9 +156,15 @@ def read_criteria(data: Any) -> list[Criterion]:
         rows = [*map(meant_row, [{"text": "How good is it?", "levels": data}] if is_scale else criteria_of(data))]
         line = f"; {'such as' if is_scale else 'write'} criteria: {on_a_line(rows)}" if None not in rows else ""
         raise DefinitionError("", f"expected a list of criteria, got a mapping{line}")
-    for index, item in enumerate(fields.as_list(data, "a list of criteria")):
+    rows = [each for each in fields.as_list(data, "a list of criteria") if isinstance(each, dict)]
+    texts = {
+        each["id"]: each["text"]
+        for each in rows
+        if isinstance(each.get("id"), str) and isinstance(each.get("text"), str)
+    }
+    for index, item in enumerate(data):
         with gathering.at(index):
-            criterion = read_criterion(item)
+            criterion = read_or_tell(_read_one, item, lambda given: meant_row(given, texts))
             criteria.append(criterion)
             first = seen.setdefault(criterion.id, index)
             if first != index:
@@ -197,12 +210,37 @@ def read_rubric(data: Any) -> Rubric:
         with gathering.at(key):
             raise fields.WrongKeyError("", f"a rubric has {kinds[0]} or {key}, not both; nest one in the other")
     with gathering.at():
-        rubric = _read_rubric({key: value for key, value in given.items() if key not in kinds[1:]})
+        try:
+            rubric = _read_rubric({key: value for key, value in given.items() if key not in kinds[1:]})
+        except fields.SeveralError as problem:
+            problem.problems = [
+                (path, error if path != ("threshold",) else DefinitionError("", error.message + _threshold_cure(given)))
+                for path, error in problem.problems
+            ]
+            raise
         rubric.check_weights()
         for index, test in enumerate(rubric.tests):
             test.check(rubric, f"tests[{index}]")
     gathering.finish()
     return rubric
+
+
+def _threshold_cure(given: Data) -> str:
+    """Return the end of the message on the threshold of a rubric, *given* in points, or with a second one; or ''."""
+    match given:
+        case {"threshold": dict(ends)} if [*map(type, ends.values())] == [float, float]:
+            said = "what lies between them is borderline, which does not pass"
+            return f"; write threshold: {max(ends.values())} and borderline: {min(ends.values())}; {said}"
+        case {"threshold": int() | float() as least, "criteria": list(rows)}:
+            points = [each.get("points", each.get("weight", 1)) if isinstance(each, dict) else 1 for each in rows]
+            whole = sum(each for each in points if isinstance(each, int | float) and each > 0)
+            is_within = 1 < least <= whole and whole != len(points)
+            return (
+                f"; {least} of the {whole} points of its criteria is threshold: {least / whole:.3g}"
+                if is_within
+                else ""
+            )
+    return ""
 
 
 _loading: ContextVar[Loading] = ContextVar("_loading")
