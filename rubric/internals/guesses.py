@@ -128,7 +128,11 @@ def criteria_of(values: Mapping[Any, Any]) -> list[dict[Any, Any] | None]:
     rows = list[dict[Any, Any] | None]()
     for name, value in values.items():
         if isinstance(value, Mapping):
-            rows.append({("id" if "text" in value else "text"): name, **value})
+            is_named = any(
+                key == "text" or "; did you mean 'text'" in word_cure("keys", "Criterion", key, ["text"])
+                for key in value
+            )
+            rows.append({("id" if is_named else "text"): name, **value})
         elif value is None or isinstance(value, int | float):
             rows.append({"text": name} | ({} if value is None or value is True else {"weight": value}))
         else:

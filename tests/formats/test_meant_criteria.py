@@ -9,7 +9,6 @@ import pytest
 from rubric import LoadError, grade, loads
 from tests.rows import each_row
 
-
 _TRUE = "Is it true that the reply contains 'c'?"
 
 
@@ -157,6 +156,20 @@ def refusal_of(document: str) -> str:
         ("{check: {not: {regex: b}}}", "{check: {matches: b}, polarity: guard}"),
         ("{check: {contains-any: [a, b]}}", "{check: {contains_any: [a, b]}}"),
         ("{check: {accepted_values: [a, b.c]}}", r"{check: {matches: '^(?:a|b\.c)$'}}"),
+        ("{check: {starts_with: [a, b]}}", '{check: {matches: "^a|^b"}}'),
+        ("{must_not_contain: [a, b], fatal: true}", "{check: {contains_any: [a, b]}, polarity: guard, required: true}"),
+        ("{guard: Shouts, critical: true}", "{text: Shouts, polarity: guard, required: true}"),
+        ("{text: a, levels: 1..5, required: {min: 3}}", "{text: a, levels: 1..5, min_score: 0.5}"),
+        ("{text: a, levels: {min: 1, max: 5, pass: 4}}", "{text: a, levels: 1..5, min_score: 0.75}"),
+        ("{text: a, scores: {b: 1, c: 0.5}}", "{text: a, choices: {b: 1, c: 0.5}}"),
+        ("{text: a, type: label_model, labels: [b, c], passing_labels: [b]}", "{text: a, choices: {b: 1, c: 0}}"),
+        ("{prompt: a b, choice_scores: {z: 1, x: 0}, use_cot: true}", "{text: a b, choices: {z: 1, x: 0}}"),
+        ("{text: a, config: {severity: warn}}", "{text: a}"),
+        ("{text: a, config: {severity: error}, tags: [b]}", "{text: a, tags: [b], required: true}"),
+        (
+            "{id: b, tree: [{if: Is c, then: 0}, {elif: Is d, then: 0.5}, {else: 1}]}",
+            "{id: b, text: Is c, tree: {ask: Is c, yes: 0, no: {ask: Is d, yes: 0.5, no: 1}}}",
+        ),
         ("{check: {calls: b, args: {c: 7}}}", "{check: {calls: {name: b, arguments: {c: 7}}}}"),
         ("{type: similar, value: b, threshold: 0.8}", "{check: {similar: {texts: b, threshold: 0.8}}}"),
         (
@@ -297,6 +310,7 @@ def test_what_is_wrong_under_an_unknown_key_is_told_at_once(typed: str, told: li
         "{text: a, check: {contains: b, threshold: 0.5}}",  # which has none
         "{text: a, if: asked}",  # a word of the candidate, or another criterion
         "{text: a, type: likert}",
+        "{text: a, levels: {min: 1, max: 5, step: 1}}",  # which has no key
         "{text: a, type: boolean, levels: 1..5}",
         "{text: a, scores: [0, 1]}",
         "{text: a, choices: [cold, warm], scores: [0]}",

@@ -14,7 +14,7 @@ from rubric.errors import DefinitionError
 from rubric.formats.document import KeyPath
 from rubric.formats.fields import SeveralError, WrongKeyError, message_of, problems_of
 from rubric.formats.native.checks import read_check
-from rubric.formats.native.meant_checks import CASES, are_rows, check_in, check_of, has_threshold
+from rubric.formats.native.meant_checks import CASES, check_in, check_of, has_threshold
 from rubric.formats.yaml import LONGEST_LINE, on_a_line
 from rubric.internals.conversions import conversions, meant_value
 from rubric.internals.guesses import cures_in, word_cure
@@ -26,14 +26,14 @@ Read = Callable[[Any], object]
 
 _TYPES: dict[str, dict[str, Any]] = {
     "boolean bool binary yes_no yesno yes/no pass_fail passfail": {"answer": "yes_no"},
-    "llm-rubric llm_rubric g-eval geval judge llm": {},
+    "llm-rubric llm_rubric g-eval geval judge llm llm_judge label_model llm_classifier": {},
     "scale ordinal levels likert rating range integer choice choices categorical enum": {"scale": True},
     "score float continuous unit numeric percentage": {"answer": "unit"},
     "guard negative forbid forbids forbidden must_not negated negate inverse invert not never avoid no": {
         "polarity": "guard"
     },
     "penalty deduction minus": {"polarity": "penalty"},
-    "gate required require requires must must_have critical hard mandatory": {"required": True},
+    "gate required require requires must must_have critical hard mandatory fatal blocking": {"required": True},
 }
 _LOW, _HIGH = "min low minimum lowest from start min_value", "max high maximum highest to end max_value"
 _SHOWN = ("continue-on-error", "continue_on_error", "allow_failure", "informational", "non_blocking", "advisory")
@@ -50,6 +50,7 @@ _SCORES = "scores values points score value weights"
 _CURE = re.compile(
     r"; ([^;]*write|[^;]*such as|did you mean|allowed|add it|quote|take|give|make it|for a weight)\b.*", re.DOTALL
 )
+_ENDS = 2  # keys of a scale
 _BOUND = r"(?:>=|at least) ?(\d+(?:\.\d+)?)"
 _OTHER = re.compile("if the colon is in the text, .*", re.DOTALL)
 """The other thing that a text of one word, a colon and more may be."""
@@ -117,7 +118,7 @@ def _also(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], d
             said += f"; to leave it out there, {on_a_line({**rest, 'abstain': 'exclude'})}"
     if "tests" in given and (tests := _tests_in(data["tests"], meant)):
         said += f", and beside the criteria tests: {on_a_line(tests)}"
-    if "severity" in data and "required" not in meant:
+    if "'severity':" in repr(data) and "required" not in meant:
         said += ", or, to show it alone, weight: 0 beside it"
     if meant.get("polarity") == "penalty" != data.get("polarity"):
         said += ", and in the rubric aggregation: points"
@@ -170,6 +171,9 @@ def meant_criterion(data: Any, read: Read, keys: Collection[str]) -> dict[str, A
         return None
     found = dict[str, Any]()
     rest = {str(key): value for key, value in data.items()}
+    for key in ("config", "settings"):
+        if isinstance(held := rest.get(key), dict) and not held.keys() & rest.keys():
+            rest |= rest.pop(key)
     for part in [*_together(rest, keys), *(_alone(key, value, keys) for key, value in rest.items())]:
         merged = _merged(found, part) if part.keys() & found.keys() else part
         if not merged and part:
@@ -253,7 +257,10 @@ def _together(rest: dict[str, Any], keys: Collection[str]) -> Iterator[dict[str,
             take(ends)
         yield {"levels": scale}
     for key in ("choices", "options", "labels", "categories"):
-        if isinstance(labels := rest.get(key), list) and isinstance(scores := take(_SCORES), list):
+        labels = rest.get(key)
+        if isinstance(labels, list) and isinstance(passing := take("passing_labels pass_labels"), list):
+            rest["scores"] = [int(label in passing) for label in labels]
+        if isinstance(labels, list) and isinstance(scores := take(_SCORES), list):
             is_paired = len(scores) == len(rest.pop(key))
             yield {"choices": dict(zip(map(str, labels), scores, strict=True)) if is_paired else None}
     yield from filter(None, (_tree_in(rest), _group_in(rest)))
@@ -322,6 +329,15 @@ def _alone(key: str, value: Any, keys: Collection[str]) -> dict[str, Any]:
         return fields
     if key in ("check", "assert", "assertion"):
         return check_in(value) or {"check": value}
+    if scale := _scaled(key, value, keys):
+        return scale
+    if isinstance(value, int | float) and value < 0 and "weight" in (key, _field(key, keys)):
+        return {"polarity": "penalty", "weight": -value}
+    return _named(key, value, keys)
+
+
+def _scaled(key: str, value: Any, keys: Collection[str]) -> dict[str, Any]:
+    """Return the scale, and what passes on it, that a *key* with its *value* stands for; {} if it stands for none."""
     if key == "answer" and isinstance(value, dict | str) and (scale := _scale_of(value)):
         return {"levels": scale}
     if key in ("rubric", "levels") and (ranges := _ranges_in(value)):
@@ -331,11 +347,23 @@ def _alone(key: str, value: Any, keys: Collection[str]) -> dict[str, Any]:
         return {"levels": {n: text for text, n in texts.items()}} if is_whole else {"choices": texts}
     if key in ("anchors", "examples") and isinstance(value, dict) and all(type(each) is int for each in value):
         return {"levels": value}
-    if isinstance(value, int | float) and value < 0 and "weight" in (key, _field(key, keys)):
-        return {"polarity": "penalty", "weight": -value}
-    if re.fullmatch(_BOUND, str(value)) and isinstance(value, str) and _field(key, keys) in ("required", "min_score"):
-        return {"min_score": value}
-    return _named(key, value, keys)
+    if not isinstance(value, dict):
+        is_bar = (
+            isinstance(value, str) and _field(key, keys) in ("required", "min_score") and re.fullmatch(_BOUND, value)
+        )
+        return {"min_score": value} if is_bar else {}
+    if key == "required" and len(value) == 1 and {*value} <= {"at_least", *_LOW.split()}:
+        return {"min_score": next(iter(value.values()))}
+    bars = [each for word, each in value.items() if _field(str(word), keys) == "min_score"]
+    if (
+        key in ("levels", "scale", "range")
+        and len(bars) == 1
+        and len(value) == _ENDS + 1
+        and (scale := _scale_in(value))
+    ):
+        return {"levels": scale, "min_score": bars[0]}
+    is_scored = key in ("scores", "score", "scoring") and all(isinstance(each, str) for each in value)
+    return {"choices": value} if is_scored else {}
 
 
 def _means(word: str, known: Mapping[str, dict[str, Any]] = _TYPES) -> dict[str, Any] | None:
@@ -428,8 +456,13 @@ def _levels(value: Any) -> Iterator[Any]:
     if isinstance(texts, list) and ends > (0, 0) and len(texts) in (2, ends[1] - ends[0] + 1):
         numbers = ends if len(texts) == 2 else range(ends[0], ends[1] + 1)  # noqa: PLR2004 - those of both ends
         yield dict(zip(numbers, texts, strict=True))
-    if isinstance(value, dict) and all(type(each) is int for each in value.values()):
-        yield _scale_in(value) or {number: text for text, number in value.items()}
+    is_scale = isinstance(value, dict) and _scale_in(value)
+    if (
+        isinstance(value, dict)
+        and all(type(each) is int for each in value.values())
+        and (not is_scale or len(value) == _ENDS)
+    ):
+        yield is_scale or {number: text for text, number in value.items()}
     if isinstance(value, dict) and all(len(re.findall(r"\d+", str(key))) == 1 for key in value):
         yield {int(re.findall(r"\d+", str(key))[0]): text for key, text in value.items()}  # `score1_description`
     if ranges := _ranges_in(value):
@@ -451,6 +484,11 @@ def _choices(value: Any) -> Iterator[Any]:
     pairs = [item for row in value for item in row.items()] if are_rows(value) else []
     if pairs:
         yield dict(pairs) if len(pairs) == len(value) else _paired(value)
+
+
+def are_rows(value: Any) -> bool:
+    """True if *value* is a list of mappings."""
+    return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
 
 
 def _paired(value: Any) -> dict[str, float] | None:
@@ -486,6 +524,12 @@ def meant_tree(data: Any, read: Read) -> dict[Any, Any] | None:
 def _tree_of(data: Any) -> Any:
     """Return the question with its branches that *data* seems to be: also one in a list, or in nodes by name."""
     data = data[0] if isinstance(data, list) and len(data) == 1 else data
+    if are_rows(data) and len(data[-1]) == 1:  # if, elif, else
+        *first, last = map(_branch, data)
+        whole = last.get("no") if isinstance(last, dict) else None
+        for each in reversed(first):
+            whole = {**each, "no": whole} if isinstance(each, dict) and "no" not in each else None
+        return data if whole is None else whole
     nodes = data.get("nodes") if isinstance(data, dict) else None
     start = next((data[key] for key in ("start", "root", "entry") if key in data), None) if nodes else None
     return _node(start, nodes, ()) if isinstance(nodes, dict) and start in nodes else _branch(data)
@@ -520,7 +564,9 @@ def _branch(data: Any) -> Any:
         own = {word: key for key, words in _tree_words().items() for word in words}
         named = {own.get(str(key).lower(), key): value for key, value in data.items()}
         node = {key: _branch(value) if key in ("yes", "no", *_BRANCHES) else value for key, value in named.items()}
-        branches = next((node.pop(key) for key in _BRANCHES if isinstance(node.get(key), dict) and "ask" in node), {})
+        branches: dict[Any, Any] = next(
+            (node.pop(key) for key in _BRANCHES if isinstance(node.get(key), dict) and "ask" in node), {}
+        )
         if branches.keys() <= {"yes", "no"}:
             node |= branches
         elif len(branches) > 1 and node.keys() == {"ask"}:

@@ -8,7 +8,9 @@ from typing import Any
 
 from rubric.formats.native.checks import CHECKS, ROWS
 
-_NAMES = {"regex": "matches", "pattern": "matches", "startswith": "starts_with"}
+_NAMES = {"regex": "matches", "pattern": "matches", "startswith": "starts_with", "endswith": "ends_with"}
+_DENIED = {"contain": "contains", "include": "contains", "mention": "contains", "match": "matches", "call": "calls"}
+"""The checks that are named with `must_not` before them."""
 _CALLED = {"tool_called", "tool_call", "called", "tool", "calls", "tool_calls", "tools", "sequence"}
 CASES = {"ignore_case": True, "case_insensitive": True, "ignorecase": True, "case_sensitive": False}
 """What an option that is true says of capital letters."""
@@ -106,7 +108,8 @@ def _order_in(value: Mapping[Any, Any]) -> dict[str, Any]:
 def check_of(name: str, value: Any) -> dict[str, Any]:
     """Return the fields that are meant by a check with a *name* and its *value*; {} if none is."""
     if denied := re.fullmatch("(?:not?|never|must_not|without)[-_ ](.+)|(?:not|none)(?:_of)?", name):
-        any_of = "any_of" if denied[1] in ("contains", None) and isinstance(value, list) else denied[1]  # none of them
+        name = _DENIED.get(denied[1], denied[1])
+        any_of = "any_of" if name in ("contains", None) and isinstance(value, list) else name  # none of them
         found = check_of(any_of, value) if any_of else check_in(value)
         return {**found, "polarity": "guard"} if found else {}
     if name in ("length", "words", "word_count", "word-count") and isinstance(value, dict):
@@ -132,6 +135,8 @@ def _of_texts(name: str, value: Any) -> dict[str, Any]:
         return {"check": {"contains": {"text": value, "ignore_case": True}}}
     if name == "contains" and isinstance(value, list):
         return {"check": {"contains_all": value}}
+    if _NAMES.get(name, name) in ("starts_with", "ends_with") and isinstance(value, list):
+        return _of_several([{name: each} for each in value], is_all=False)
     values = value.get("values") if isinstance(value, dict) else value
     if name in ("accepted_values", "equals_any", "in", "enum") and isinstance(values, list):
         return {"check": {"matches": f"^(?:{'|'.join(_escaped(str(each)) for each in values)})$"}}
@@ -152,10 +157,15 @@ def _pattern(check: Any) -> str | None:
     """Return the pattern that finds what a *check* of a text does; None if no pattern does."""
     (name, text), *more = [("contains", check)] if not isinstance(check, dict) else [*check.items()] or [("", None)]
     name = {"text": "contains", "substring": "contains"}.get(name, _NAMES.get(name, name))
-    if more or not isinstance(text, str) or name not in ("contains", "icontains", "matches", "starts_with"):
+    if (
+        more
+        or not isinstance(text, str)
+        or name not in ("contains", "icontains", "matches", "starts_with", "ends_with")
+    ):
         return None
     plain = text if name == "matches" else _escaped(text)
-    return f"{'(?i:' * (name == 'icontains')}{'^' * (name == 'starts_with')}{plain}{')' * (name == 'icontains')}"
+    ends = {"icontains": ("(?i:", ")"), "starts_with": ("^", ""), "ends_with": ("", "$")}
+    return plain.join(ends.get(name, ("", "")))
 
 
 def _escaped(text: str) -> str:
@@ -199,8 +209,3 @@ def _bound(name: str, value: Any) -> dict[str, Any]:
 def has_threshold(name: str) -> bool:
     """True if the check with a *name* has a threshold of its own."""
     return name in ROWS and "threshold" in ROWS[name].fields
-
-
-def are_rows(value: Any) -> bool:
-    """True if *value* is a list of mappings."""
-    return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)

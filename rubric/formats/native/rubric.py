@@ -153,8 +153,8 @@ def read_criteria(data: Any) -> list[Criterion]:
     criteria = []
     if isinstance(data, dict):
         is_scale = all(re.fullmatch(r"score_?\d+\w*", str(key)) for key in data)  # as in ragas
-        rows = [*map(meant_row, [{"text": "How good is it?", "levels": data}] if is_scale else criteria_of(data))]
-        line = f"; {'such as' if is_scale else 'write'} criteria: {on_a_line(rows)}" if None not in rows else ""
+        meant = [*map(meant_row, [{"text": "How good is it?", "levels": data}] if is_scale else criteria_of(data))]
+        line = f"; {'such as' if is_scale else 'write'} criteria: {on_a_line(meant)}" if None not in meant else ""
         raise DefinitionError("", f"expected a list of criteria, got a mapping{line}")
     rows = [each for each in fields.as_list(data, "a list of criteria") if isinstance(each, dict)]
     texts = {
