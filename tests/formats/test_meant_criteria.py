@@ -9,7 +9,7 @@ import pytest
 from rubric import LoadError, grade, loads
 from tests.rows import each_row
 
-_TRUE = "Is it true that the reply contains 'c'?"
+_TRUE = "\"Is this so: it contains 'c'?\""
 
 
 def refusal_of(document: str) -> str:
@@ -198,7 +198,7 @@ def refusal_of(document: str) -> str:
         ),
         (
             "{text: Is b, when: {not_contains: c}}",
-            "{text: Is b, tree: {ask: Is it true that the reply contains 'c'?, yes: 1, no: {ask: Is b, yes: 1, no: 0}}}",
+            "{text: Is b, tree: {ask: T, yes: 1, no: {ask: Is b, yes: 1, no: 0}}}".replace("T", _TRUE),
         ),
         (
             "{text: Is b, unless: It is late}",

@@ -426,7 +426,7 @@ def _values(key: str, value: Any, beside: Mapping[str, Any]) -> Iterator[Any]:
     elif key == "anchors" and are_rows(value):
         own = dict.fromkeys(_REPLIES, "response") | dict.fromkeys(_SCORED, "score")
         own |= dict.fromkeys(("comment", "explanation", "rationale", "why", "note"), "reason")
-        rows = [
+        rows: list[dict[Any, Any]] = [
             {
                 "score" if str(each) in _WORTH else own.get(word, word): _WORTH.get(str(each), each)
                 for word, each in row.items()
@@ -439,7 +439,7 @@ def _values(key: str, value: Any, beside: Mapping[str, Any]) -> Iterator[Any]:
         yield rows
         if high > low and all(type(row.get("score")) is int for row in rows):
             yield [{**row, "score": round((row["score"] - low) / (high - low), 4)} for row in rows]
-    elif key == "min_score" and (found := re.fullmatch(f"{_BOUND}|([0-9.]+)", str(value))):
+    elif key == "min_score" and (found := re.fullmatch(_BOUND + r"|(\d+(?:\.\d+)?)", str(value))):
         number, ends = float(found[1] or found[2]), _ends_of(beside.get("levels"))
         yield round((number - ends[0]) / (ends[1] - ends[0]), 4) if ends > (0, 0) and number % 1 == 0 else number
 
@@ -547,7 +547,7 @@ def _node(name: Any, nodes: Mapping[Any, Any], above: tuple[Any, ...]) -> Any:
     )
 
 
-_ASKED = "Is it true that the reply "
+_ASKED = "Is this so: it "
 _BRANCHES = ("answers", "options", "choices", "cases", "branches", "values", "switch")
 
 
