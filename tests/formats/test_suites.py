@@ -213,7 +213,7 @@ cases:
   - {id: c, input: x, rubric: {ref: p}}
   - {id: d, input: x, rubric: [a, {text: b, wieght: 2, wait: 3}]}
 """
-    said = "expected a mapping from scores to texts, a list of {score_range, text}, or 0..10, got 3"
+    said = "expected a mapping from scores to texts, a list of {score_range, text}, or 0..10, got 3; such as levels"
     assert [problem.split(": ")[:3] for problem in problems(text)] == [
         ["s.yaml:2:20", "rubric[0].wieght", "unknown key; did you mean 'weight'?"],
         ["s.yaml:3:33", "rubrics.p[0].levels", said],
