@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from importlib import import_module
 from inspect import signature
 from types import FunctionType
@@ -23,6 +23,7 @@ _MADE = _VERBS | {
 }
 """The values in such lines that are made to see if they can be: making one reads, sends and changes nothing."""
 
+OPTION = r"\w+ ?=(?!=)"  # how a line begins that is an argument alone
 _LINE = r"(?:; |, |\? |: )(?:(?:or|without|for|from|to|if|with),? [^;]{0,80}?)?(?:[Ww]rite|give) (?=[^;])"  # then code
 
 
@@ -35,12 +36,14 @@ def merge(line: str, code: str, alike: str, places: Sequence[str]) -> str:
     outer, call = _call_in(line, alike, f"a{alike}")  # within print(...), say
     outer, call = (outer, call) if call else _call_in(line, "")
     name = ast.unparse(call.func) if call else ""
-    code = f"{_ARGUMENT}({code})" if re.match(r"\w+ ?=(?!=)", code) else code
-    around, change = _call_in(code, _ARGUMENT, alike, name, name.rpartition(".")[2])
+    code = f"{_ARGUMENT}({code})" if re.match(OPTION, code) else code
+    verbs = re.findall(r"(?<![\w'])rubric\.\w+(?=\()", code) if name.startswith("rubric.") else []
+    around, change = _call_in(code, _ARGUMENT, alike, name, name.rpartition(".")[2], *verbs)
     if call is None or change is None:
         return ""
     old, new = ast.unparse(call), ast.unparse(change)
     is_awaited = outer.startswith("await ")
+    call.func = change.func if ast.unparse(change.func) in verbs else call.func
     if around not in (new, f"await {new}"):  # the call is within something
         if outer not in (old, f"await {old}"):
             return ""
@@ -56,9 +59,10 @@ def merge(line: str, code: str, alike: str, places: Sequence[str]) -> str:
             if united is None:
                 return ""
             given[field] = united
-    call.args = call.args if not places else [given.pop(each) for each in places[:most] if each in given]
+    if places:
+        call.args = [given.pop(each) for each in places[:most] if each in given] + change.args[len(places) :]
     call.keywords = [ast.keyword(field, value) for field, value in given.items()]
-    return outer.replace(old, ast.unparse(call), 1).replace(":\n    ", ": ")
+    return outer.replace(old, ast.unparse(call), 1).replace(":\n    ", ": ").replace("\n", "; ")
 
 
 def _call_in(code: str, *names: str) -> tuple[str, ast.Call | None]:
@@ -92,8 +96,8 @@ def _united(old: ast.expr | None, new: ast.expr) -> ast.expr | None:
         return new if str(old.value) in str(new.value) else old  # what was typed
     if not isinstance(old, ast.Call):
         return new if old is None or isinstance(old, ast.Name) else _Names(old).visit(new)
-    if not isinstance(new, ast.Call):
-        return None
+    if not isinstance(new, ast.Call):  # a text may be within the one that it became
+        return old if isinstance(new, ast.Constant) and ast.unparse(new) in ast.unparse(old) else None
     for jury, judge in ((old, new), (new, old)):
         if (ast.unparse(jury.func), ast.unparse(judge.func)) == ("Jury", "Judge"):
             jury.args[0] = judge
@@ -118,9 +122,7 @@ def sound(text: str, lost_in: Callable[[str], object] | None = None) -> str:
 
     A line becomes an example of what is allowed if *lost_in* is true for it: it lacks a value that was typed.
     """
-    for found in re.finditer(_LINE, text):
-        ends = [found.end() + each.start() for each in re.finditer(r"; |$|, or ", text[found.end() :])]
-        code = next((code for end in ends if _call_in(code := text[found.end() : end], "")[1]), "")
+    for found, code in lines_in(text):
         try:
             problem: object = problem_in(code)
             for node in ast.walk(ast.parse(code.replace("await ", ""))):
@@ -128,12 +130,33 @@ def sound(text: str, lost_in: Callable[[str], object] | None = None) -> str:
         except (TypeError, AttributeError, ImportError, SyntaxError) as misfit:
             problem = str(misfit)
         if problem:
-            mark = found[0][0].strip(",;: ")  # a question keeps its own
-            return sound(text.replace(found[0] + code, mark, 1), lost_in)
-        if lost_in is not None and not re.match(r"$|\w+ ?=(?!=)", code) and lost_in(code):
-            shown = re.sub("(without .*, )?([Ww]rite|give) $", "such as ", found[0])
-            return sound(text.replace(found[0] + code, shown + code, 1), lost_in)
+            mark = found[0].strip(",;: ")  # a question keeps its own
+            return sound(text.replace(found + code, mark, 1), lost_in)
+        if lost_in is not None and not re.match(f"$|{OPTION}", code) and lost_in(code):
+            shown = re.sub("(without .*, )?([Ww]rite|give) $", "such as ", found)
+            return sound(text.replace(found + code, shown + code, 1), lost_in)
     return text
+
+
+def lines_in(text: str) -> Iterator[tuple[str, str]]:
+    """Yield what stands before each line in *text*, an error's, and its code; '' where it is prose."""
+    for found in re.finditer(_LINE, text):
+        ends = [found.end() + each.start() for each in re.finditer(r"; |$|, or ", text[found.end() :])]
+        codes = [text[found.end() : end] for end in ends]
+        yield found[0], next((c for c in codes if _call_in(f"f({c})" if re.match(OPTION, c) else c, "")[1]), "")
+
+
+def with_argument(code: str, name: str, value: str, word_in: Callable[[str, str, Collection[str]], str]) -> str:
+    """Return *code* with one argument more in the innermost call that takes it, by its *name* or what it means there."""
+    tree = ast.parse(code.replace("await ", ""))
+    for call in [each for each in ast.walk(tree) if isinstance(each, ast.Call)][::-1]:
+        of = _named(call.func, is_called=True)
+        taken = [*signature(of).parameters] if callable(of) else []
+        word = name if name in taken else word_in(ast.unparse(call.func).rpartition(".")[2], name, taken)
+        more = merge(code, f"{word}={value}", ast.unparse(call.func), ()) if word else ""
+        if more and sound(f"; write {more}"):
+            return more
+    return code
 
 
 def _bind(node: ast.AST) -> None:
@@ -157,7 +180,7 @@ def _named(node: ast.expr, *, is_called: bool = False) -> Any:
             return None
         if owner is not None and not hasattr(owner, node.attr) and node.attr not in fields:
             raise AttributeError(node.attr)
-        return getattr(owner, node.attr, None)
+        return None if node.attr in fields else getattr(owner, node.attr, None)
     name = getattr(node, "id", "") or getattr(node, "attr", "")  # the package's: a rubric is called so as well
     name = name.title() if name in _VARIABLES and not is_called else name
     return getattr(import_module(homes[name]), name) if name in homes else None

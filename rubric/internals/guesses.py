@@ -72,6 +72,8 @@ def argument_for(owner: str, name: str, allowed: Collection[str]) -> str:
 
 def variable_of(value: object) -> str:
     """Return the name that people give to a *value* of ours; a grade that could not be made is one too."""
+    if isinstance(value, list | tuple) and value:
+        return re.sub("criterions$", "criteria", f"{variable_of(value[0])}s")
     kind = value if isinstance(value, type) else type(value)
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", table()["parents"].get(kind.__name__, kind.__name__)).lower()
 
@@ -88,6 +90,8 @@ def source_of(name: str, value: object, place: str = "", *, most: int = SHORT, i
         return value.__name__
     is_ours = type(value).__module__.startswith("rubric.")
     is_made |= is_ours and "<Check<" in kind_of(value)  # which has no name, as a rubric or a judge has one
+    if isinstance(value, list | tuple) and value and type(value[0]).__module__.startswith("rubric."):
+        place = variable_of(value)
     if isinstance(value, str | list | tuple | dict | range) or (is_ours and is_made):
         text = redact(repr(value))
         if isinstance(value, str) and len(text) > SHORT and not place.isidentifier():
@@ -150,8 +154,9 @@ def attribute_cure(kind: type, name: str, value: object = None) -> str:
         return "; it is a tuple, which never changes" if cure.startswith("; it has ") else cure
     own = _public(kind)
     if meant := _expression(kind, name):
-        if "Matcher" in _lineage(kind) and value:
-            meant = meant.replace("call('search')", repr(value))
+        standing = [table()["standing"].get(each, {}) for each in _lineage(kind)] if value is not None else []
+        for placeholder, form in (pair for each in standing for pair in each.items()):
+            meant = meant.replace(placeholder, form.format(value))
         return f"; {sound(meant)}"
     filler = table()["filler"]
     words = forms_of(name)[0].split("_")

@@ -23,7 +23,7 @@ from attrs import define
 
 from rubric.errors import CallError, DefinitionError
 from rubric.internals.conversions import conversions, meant_value
-from rubric.internals.cure_lines import merge, problem_in, sound
+from rubric.internals.cure_lines import OPTION, lines_in, merge, problem_in, sound, with_argument
 from rubric.internals.fields import as_found, misspelt, suggest
 from rubric.internals.guesses import (
     SHORT,
@@ -45,6 +45,7 @@ from rubric.internals.text import counted
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 _ONE_TEXT = frozenset({"context", "input", "reference", "output", "guidelines"})
 _LONGEST, _MOST_ORDERS = 300, 24  # of a value that is written anew, and of arguments in another order
+_ANSWERS = frozenset({"answer", "levels", "choices", "check", "tree"})
 _OWN = frozenset({"text", "name", "tree", "criteria", "id"})
 
 
@@ -107,6 +108,8 @@ class _Call:
         self.meant = dict[str, Any]()  # by the arguments whose cures have another value than was typed
         self.alike = str(table()["alike"].get(self.owner, self.owner))
         self.sections = (self.alike, "criterion") if self.owner in table()["criteria"]["calls"] else (self.alike,)
+        is_of = any(each in _ANSWERS or argument_for("Criterion", each, _ANSWERS) for each in self.named)
+        self.sections += () if is_of else (f"{self.called}_yes_no",)
         parts = {name: (each.kind, each.default is each.empty) for name, each in self.parameters.items()}
         of = inspect.Parameter
         self.names = [n for n, (kind, _) in parts.items() if kind not in (of.VAR_KEYWORD, of.POSITIONAL_ONLY)]
@@ -188,7 +191,7 @@ class _Call:
         if field not in self.given and (quoted := re.search("got '([^']*)'$", error.message)):  # it is within one
             given, head = quoted[1], ""
             cure = value_cure(given, error.message)
-        cure = cure or self._wrong(field, given)
+        cure = cure or self.completed(self._wrong(field, given) or self._wrong(head, self.given.get(head)))
         joined = _text_of(field, given) if isinstance(given, list | tuple) else ""
         cure = cure or (f"; write {field}={joined}" if ".join(" in joined else "")
         form = table()["forms"].get(field if field in self.names else head, "") if is_of_form else ""
@@ -261,7 +264,8 @@ class _Call:
                 cures[name] = self._elsewhere(name, term) or self._unknown(name)
         names = [name for name in self.unknown if words.get(name) != name] or self.unknown
         placed = table()["placed"].get(self.alike, "") if self.args and isinstance(self.args[0], str) else ""
-        raise CallError(names[0], self._together([*names, *wrong], cures, words) + placed)
+        field, _, said = self._together([*names, *wrong], cures, words).partition(": ")
+        raise CallError(field, said + placed)
 
     def _column(self, name: str) -> str:
         """Return the cure of an option that names a column: by its own name, `id_col`, or by that of a column here."""
@@ -312,7 +316,7 @@ class _Call:
         self.named = {words.get(n, n): v for n, v in self.named.items() if n not in cures and n not in clashes}
         self.given = {**dict(zip(self.places, self.args, strict=False)), **self.named}
         self.missing = [name for name in self.missing if name not in self.given]
-        line, is_changed = self._example(), bool(words)
+        line, is_changed, is_merged = self._example(), bool(words), False
         said, apart, without, told = list[str](), list[str](), list[str](), dict[str, list[str]]()
         for name in names:
             if (cure := cures.get(name, "")) in told:
@@ -324,8 +328,8 @@ class _Call:
             if is_one and name in also and _lost_in({name: also[name]}, code):
                 cures = {**cures, name: f"{reason}, such as {code}"}
             elif is_one:
-                merged = merge(line, code, self.alike, self.places or ["judges"] * (self.owner == "Panel"))
-            line = merged or line
+                merged = self._merged(line, code)
+            line, is_merged = merged or line, is_merged or bool(merged)
             if word := words.get(name):
                 is_same = f"{self.called}() takes it without its name" if word == name else ""
                 reason = is_same or f"{self.called}() has no such option; did you mean {word!r}?"
@@ -337,40 +341,43 @@ class _Call:
             is_changed |= bool(merged or word or is_idle or (self.positional_only and not code))
             is_apart = bool(code) and not merged
             told[cure or name] = apart if is_apart else said
-            told[cure or name].append(f"{name}: {self.completed(cures[name]) if is_apart else reason}")
+            told[cure or name].append(f"{name}: {cures[name] if is_apart else reason}")
         is_changed &= not (without and self.missing)  # else an example would stand for what is left out
         problem = self._refusal(self.given) if is_changed else None
+        if is_merged and getattr(problem, "field", "") not in self.given:  # which may be what the line adds
+            problem = None
         line, misfit = self._with_columns(line)
         tried = [f"{kind}({n}={source_of(n, v)})" for n, v in self.named.items() if (kind := table()["tried"].get(n))]
         misfit = misfit or "".join(map(problem_in, tried))
         refused = self.with_cures(problem) if isinstance(problem, DefinitionError) else misfit
         left = f"without {' and '.join(without)}, " if without else ""
         whole = (str(refused) or self.checked(f"; {left}write {line}", kept)[2:]) if is_changed else ""
-        lines = ["" if whole.startswith("such as") else whole, *(self.checked(each, also) for each in apart)]
-        text = "; ".join(filter(None, [*said, *lines])).removeprefix(f"{names[0]}: ")
+        is_within = any(self._merged(line, code) for each in apart for _, code in lines_in(each))
+        apart = [self.completed(each, line=line) for each in apart]
+        is_said = not whole.startswith("such as") and not is_within
+        lines = [whole * is_said, *(self.checked(each, also) for each in apart)]
+        text = "; ".join(filter(None, [*said, *lines]))
         return re.sub("(?<=[?.]); write", " Write", text).replace("?; ", "? ")
 
-    def completed(self, cure: str) -> str:
-        """Return *cure*, with a line of another call, with what was typed for arguments that both calls have."""
-        for name in self.given.keys() & self.names if ")." not in cure else ():  # else to a method of what it returns
-            before, line = cure.rpartition("write ")[::2]
-            more = merge(line, f"{name}={source_of(name, self.given[name], name)}", "", ())
-            if more and _lost_in({name: self.given[name]}, line) and sound(f"; write {more}"):
-                cure = f"{before}write {more}"
+    def completed(self, cure: str, typed: Mapping[str, Any] | None = None, line: str = "") -> str:
+        """Return *cure* with what was *typed*, or this call was given, in the calls of its lines that take it too."""
+        for before, code in lines_in(cure):
+            more = self._merged(line, code) or code
+            for name, value in (self.given if typed is None else typed).items() if "(" in more else ():
+                if not re.match(OPTION, more) and _lost_in({name: value}, more):
+                    more = with_argument(more, name, source_of(name, value, name), argument_for)
+            cure = cure.replace(before + code, before + more, 1)
         return cure
+
+    def _merged(self, line: str, code: str) -> str:
+        return merge(line, code, self.alike, self.places or ["judges"] * (self.owner == "Panel"))
 
     def with_more(self, line: str, name: str, value: object) -> str:
         """Return *line*, which calls another type, with one argument more if it takes that; else what is said of it."""
-        before, code = line.rpartition("write ")[::2]
-        kind = code.partition("(")[0]
-        if " " in kind:  # it is prose
-            return line
-        other = getattr(import_module("rubric"), kind, None) if kind.isidentifier() else None
-        taken = _parameters(other) if callable(other) else {}
-        word = name if name in taken else argument_for(kind, name, taken)
-        merged = merge(code, f"{word}={source_of(word, value)}", "", ()) if word else ""
-        if merged and sound(f"; write {merged}"):
-            return f"{before}write {merged}"
+        more, codes = self.completed(line, {name: value}), [code for _, code in lines_in(line) if code]
+        if not codes or more != line or not _lost_in({name: value}, line):
+            return more
+        kind = codes[-1].rpartition("; ")[2].partition("(")[0]
         note = "" if name in self.names else self._note(name, forms_of(name))
         return f"{line}; {name}: {note or f'{kind or self.called}() has no such option'}"
 
@@ -397,6 +404,7 @@ class _Call:
         known = {argument: self.given[each] for each, argument in arguments.items() if argument}
         refused = ""
         line = line.replace("{call}", self._example()) if "{call}" in line else line
+        line = line.replace("*{value}", "{value}") if isinstance(self.named[typed], str) else line
         if isinstance(self.named[typed], Mapping):  # which is what the line would make of it
             line = line.replace("{'{name}': {value}}", "{value}")
         ends = {argument_for("every", each, ("low", "high")): value for each, value in self.named.items()} | {"": 0}
@@ -412,7 +420,7 @@ class _Call:
             is_own = field in self.names and f"{field}={{value}}" in line
             own = self._refusal(known | {field: value}) if is_own else None
             ours = {variable_of(value): value} | {each: self.given[each] for each in anew}
-            problem = str(own or "") or problem_in(cure.partition("; write ")[2], **ours)
+            problem = str(own or "") or "".join(problem_in(code, **ours) for _, code in lines_in(cure))
             if not problem:
                 self.meant[typed] = value
                 return cure
@@ -437,8 +445,9 @@ class _Call:
 
     def _as_typed(self, line: str) -> str:
         """Return *line*, a cure, with the short values that were typed in the places of those of the table."""
+        typed_as = {self._word(name): self.named[name] for name in self.unknown if name in self.named} | self.given
         for name, placeholders in table()["placeholders"].items():
-            typed = self.given.get(name)
+            typed = typed_as.get(name)
             if name == "model" and isinstance(provider := self.named.get("provider"), str) and isinstance(typed, str):
                 typed = f"{provider}/{typed}"
             texts = typed if isinstance(typed, list) and name != "judge" else [typed]
@@ -525,7 +534,7 @@ def _lost_in(typed: Mapping[str, Any], code: str) -> list[str]:
     names = {*re.findall(r"(?<![.\w])[a-z]\w*(?![\w(]|=[^=])", bare)}
 
     def has(value: Any) -> bool:
-        if isinstance(value, Mapping | list | tuple):
+        if isinstance(value, Mapping | list | tuple) and variable_of(value) not in names:
             return all(map(has, value.values() if isinstance(value, Mapping) else value))
         plain = os.fspath(value) if isinstance(value, os.PathLike) else value
         if value is None or (isinstance(plain, str) and len(plain) > 3 and plain in code):  # noqa: PLR2004 - shorter ones are in any line
@@ -557,6 +566,12 @@ def _check_as_typed(value: Any) -> str:
     name = getattr(value, "__name__", repr(value))
     place = f"lambda {', '.join(inspect.signature(value).parameters)}: ..." if name == "<lambda>" else name
     return source_of("", value, place, is_made=True)
+
+
+def refuse_operator(*checks: Any) -> NoReturn:
+    """Refuse `~check`, `check & other` and `check | other`, which are criteria of a rubric."""
+    line = table()["operators"]["one" if len(checks) == 1 else "two"]
+    raise CallError("check", line.format(*map(_check_as_typed, checks)))
 
 
 def _text_of(name: str, value: object) -> str:

@@ -27,7 +27,7 @@ from rubric.suites.suite import Suite
 
 
 @frozen
-class Remark:
+class Remark(fields.Shown):
     """
     One thing that is wrong.
 

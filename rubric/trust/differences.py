@@ -237,12 +237,6 @@ def compare(
     if hasattr(by, "tolist"):  # a column of a frame
         line = "compare(new, old, by=dict(zip([g.key or str(g.index) for g in new], by)))"
         raise DefinitionError("by", f"a column has no names of candidates, by which groups are told; write {line}")
-    texts = [
-        each for each in (new, old) if isinstance(each, str) and len(each.split()) > 1 and not fields.names_a_file(each)
-    ]
-    if texts:
-        cure = "write from rubric import prefer; prefer(new, old, rubric, judge)"
-        raise DefinitionError("new", f"expected results, got the text {texts[0][:60]!r}; of two texts, {cure}")
     a, b = as_judged(new, "new"), as_judged(old, "old")
     found = _compare(a, b, labels)
     return found if by is None else _by_group(found, a, b, labels, by)

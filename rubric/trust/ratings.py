@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os.path import isfile
 from pathlib import Path
 from typing import Any, Literal
 
@@ -222,6 +223,8 @@ def as_judged(grades: object, field: str = "grades") -> Judged:
         grades = grades.grades
     if isinstance(grades, Judged):
         return grades
+    if isinstance(grades, str) and not fields.names_a_file(grades) and not isfile(grades):
+        raise fields.refuse(field, grades, "results, or the path of a file that has them")
     if isinstance(grades, str | Path):
         path = Path(grades)
         records = [Record.from_dict(one, f"{path.name}[{n}]") for n, one in enumerate(Record.data_in("grades", path))]

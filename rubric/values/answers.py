@@ -1,9 +1,8 @@
 """
 Types of answers to a criterion, with the place in 0..1 of each answer; and scales that show a score.
 
-A further answer for judges has its class here, as a member of `JudgeAnswer`; how it is asked for and read is in
-`grading.reply_parser`, and its form in files in `formats.native.answers`. Type checkers and
-`tests/values/test_closed_unions.py` name each of them that is missing.
+A further answer for judges is a member of `JudgeAnswer`; `grading.reply_parser` asks for it and reads it, and
+`formats.native.answers` has its form in files. Type checkers and `tests/values/test_closed_unions.py` name what lacks.
 """
 
 from __future__ import annotations
@@ -12,9 +11,10 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from itertools import pairwise
 from operator import attrgetter, itemgetter
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from attrs import field, frozen
 
@@ -49,8 +49,8 @@ class Check(Answer):
 
     __slots__ = ()
 
-    def __str__(self) -> str:
-        raise NotImplementedError
+    if not TYPE_CHECKING:  # a type checker refuses these operators by itself
+        __invert__ = __and__ = __or__ = lambda *x: import_module("rubric.internals.wrong_calls").refuse_operator(*x)
 
 
 EVEN = 0.5

@@ -349,7 +349,7 @@ class RunRule(Check, Shown):
         return judge(self, run, since, before)
 
     def __and__(self, other: RunRule | RunRules) -> RunRules:
-        return RunRules([self, other]) if isinstance(other, RunRule) else RunRules([self, *other.rules])
+        return RunRules([self, *getattr(other, "rules", [other])])
 
     def __str__(self) -> str:
         return repr(self)
@@ -394,7 +394,7 @@ class RunRules(Check, Shown):
         return both([rule.judge(run, since, before) for rule in self.rules])
 
     def __and__(self, other: RunRule | RunRules) -> RunRules:
-        return RunRules([*self.rules, *(other.rules if isinstance(other, RunRules) else [other])])
+        return RunRules([*self.rules, *getattr(other, "rules", [other])])
 
     def __str__(self) -> str:
         return "; ".join(map(str, self.rules))

@@ -155,6 +155,7 @@ TO_READ = {
     "results.json": '[{"output": "We thank you."}]',
     "rows.csv": "output\nWe thank you.\n",
     "reply.txt": "We thank you.",
+    "run.json": '[{"role": "user", "content": "Why?"}]',
 }
 """What lines read, made once: to make it takes longer than to run a line."""
 
@@ -212,6 +213,7 @@ def test_no_attribute_that_there_is_counts_as_a_guess(kind: str) -> None:
 NOTES = [(owner, cure) for owners, cures in TABLE["notes"].items() for owner in owners.split() for cure in cures]
 EXAMPLES = TABLE["examples"]
 TYPED = {
+    "text": "'x'", "pattern": "'x'", "evaluation_steps": "['It greets.', 'It thanks.']", "metadata": "{'lang': 'de'}",
     "criterion": "0", "group": "'tone'", "regex": "'[0-9]+'", "contains": "'x'", "equals": "'x'", "starts_with": "'x'",
     "output": "'out.html'", "target": "lambda case: 'Thanks.'",
     "voting": "'median'", "aggregate": "'median'",
@@ -230,14 +232,16 @@ def test_what_is_proposed_for_an_argument_runs(owner: str, cure: str) -> None:
     value = TYPED.get(word, "[]" if word == "tool_calls" else "'text'" if "column" in word else "5")
     made = EXAMPLES.get(owner, "")
     for line in lines_of(cure.replace("{value}", value).replace("{name}", word).replace("{call}", made)):
+        if line.startswith("text="):
+            line = f"Criterion({line})"  # noqa: PLW2901 - which has no other text
         if re.match(r"\w+=", line):
             of = {"run": "arun", "criterion": "Criterion", "adapter": "grade"}.get(owner, owner)
-            example = EXAMPLES[of].split(", or ")[0].replace(", points=1", "").replace(", weight=2", "")
+            example = EXAMPLES[of].split(", or ")[0].replace(", points=1", "").replace(", when='borderline'", "").replace(", weight=2", "")
             is_given = line.startswith("rubric=")
             line = example.replace("rubric", line[7:]) if is_given else f"{example[:-1]}, {line})"  # noqa: PLW2901 - the argument in its call
             if "target=" in line:
                 line = line.replace("target=5", "target=lambda case: 'Thanks.'")  # noqa: PLW2901 - what answers
-        if "openai" in line and line.startswith(("grade", "await")):
+        if "openai" in line and line.startswith(("grade", "await", "prefer")):
             line = line.replace("'openai/gpt-5'", "'offline'")  # noqa: PLW2901 - no vendor is asked
         if line.startswith(("rubric.model(", "print(")):
             continue  # a client of a vendor's is tested with the clients
