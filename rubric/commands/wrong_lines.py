@@ -10,7 +10,6 @@ import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -454,7 +453,8 @@ def _columns(command: click.Command, files: Sequence[str], units: list[Unit]) ->
         units = [(unit[0], ["--column", f"value={unit[1][-1]}"]) if unit in bare else unit for unit in units]
         given = _columns_in(units)
         is_read = files[1:] and kind_of(files[-1]) == "*"
-        found = _named_by(command, given, partial(_read_labels, files[-1])) if is_read else given
+        labels = import_module("rubric.trust").Labels if is_read else None  # its libraries are an extra
+        found = _named_by(command, given, lambda columns: labels.read(files[-1], columns=columns)) if labels else given
         return units if found == given or {*given} - {*found} else _with_columns(units, found)
     if command.name in {"grade-many", "label", "plan", "probe"} and "rubric" in map(kind_of, files[:2]) and files[1:]:
         return _columns_of(command, Path(files[command.name != "label"]), units)
@@ -477,10 +477,6 @@ def _columns_of(command: click.Command, data: Path, units: list[Unit]) -> list[U
     bare = [each for each in parts if "=" not in each and not any(one.endswith(f"={each}") for one in found)]
     found = [*found, *(f"output={each}" for each in bare)]
     return units if found == given else _with_columns(units, found)
-
-
-def _read_labels(file: str, columns: Mapping[str, Any]) -> None:
-    import_module("rubric.trust").Labels.read(file, columns=columns)  # its libraries are an extra
 
 
 def _named_by(command: click.Command, named: list[str], read: Callable[[dict[str, Any]], object]) -> list[str]:

@@ -147,7 +147,7 @@ def lines_in(text: str) -> Iterator[tuple[str, str]]:
 
 
 def with_argument(code: str, name: str, value: str, word_in: Callable[[str, str, Collection[str]], str]) -> str:
-    """Return *code* with one argument more in the innermost call that takes it, by its *name* or what it means there."""
+    """Return *code* with one argument more in the innermost call that takes it, by *name* or by what that means."""
     tree = ast.parse(code.replace("await ", ""))
     for call in [each for each in ast.walk(tree) if isinstance(each, ast.Call)][::-1]:
         of = _named(call.func, is_called=True)

@@ -91,7 +91,7 @@ def source_of(name: str, value: object, place: str = "", *, most: int = SHORT, i
     is_ours = type(value).__module__.startswith("rubric.")
     is_made |= is_ours and "<Check<" in kind_of(value)  # which has no name, as a rubric or a judge has one
     if isinstance(value, list | tuple) and value and type(value[0]).__module__.startswith("rubric."):
-        place = variable_of(value)
+        place = place if variable_of(value).startswith(place) else variable_of(value)
     if isinstance(value, str | list | tuple | dict | range) or (is_ours and is_made):
         text = redact(repr(value))
         if isinstance(value, str) and len(text) > SHORT and not place.isidentifier():

@@ -107,9 +107,9 @@ class _Call:
     def __attrs_post_init__(self) -> None:
         self.meant = dict[str, Any]()  # by the arguments whose cures have another value than was typed
         self.alike = str(table()["alike"].get(self.owner, self.owner))
-        self.sections = (self.alike, "criterion") if self.owner in table()["criteria"]["calls"] else (self.alike,)
         is_of = any(each in _ANSWERS or argument_for("Criterion", each, _ANSWERS) for each in self.named)
-        self.sections += () if is_of else (f"{self.called}_yes_no",)
+        kinds = ["criterion"] * (self.owner in table()["criteria"]["calls"]) + [f"{self.called}_yes_no"] * (not is_of)
+        self.sections = (self.alike, *kinds)
         parts = {name: (each.kind, each.default is each.empty) for name, each in self.parameters.items()}
         of = inspect.Parameter
         self.names = [n for n, (kind, _) in parts.items() if kind not in (of.VAR_KEYWORD, of.POSITIONAL_ONLY)]
@@ -505,7 +505,7 @@ class _Call:
         if not self.missing and self._refusal(known):
             known = {}
         texts = {name: _text_of(name, value) for name, value in known.items()}
-        ours = {name for name, value in known.items() if texts[name] == variable_of(value)}
+        ours = {n for n, each in known.items() if texts[n] == variable_of(each) and not isinstance(each, list | tuple)}
         values = {name: of_example.get(name, text) if name in ours else text for name, text in texts.items()}
         for name, code in of_example.items():
             if not known or name in self.required or (name in self.places and self.missing):
@@ -629,6 +629,8 @@ def _refuse_shape(call: _Call) -> None:
                 for each, name in zip(call.args, places, strict=False)
                 for at in [name if isinstance(each, Iterable) else "client"]
             ]
+            twice = {each for each in sources if each.isidentifier() and sources.count(each) > 1}  # two of one kind
+            sources = [place if each in twice else each for each, place in zip(sources, places, strict=False)]
             held = call.args[0] if "{within}" in said else call.args[0].values() if "{values}" in said else ()
             within = ", ".join(map(partial(source_of, ""), held))
             parts = {"all": ", ".join(sources), "rest": ", ".join(sources[1:]), "within": within, "values": within}

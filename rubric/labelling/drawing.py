@@ -39,10 +39,6 @@ class Draw:
         keys = given if isinstance(given, Mapping) else dict(enumerate(given))
         usable = len({*keys.values()}) == len(keys) and all(key and key == key.strip() for key in keys.values())
         drawn = (Drawn(key if usable else str(place), place) for place, key in keys.items())
-        items = sorted(drawn, key=lambda item: _chance(item.name))
+        # What only the name determines, and nobody foresees.
+        items = sorted(drawn, key=lambda item: hashlib.sha256(item.name.encode("utf-8", "surrogatepass")).digest())
         return cls(tuple(items), "key" if usable else "index")
-
-
-def _chance(name: str) -> bytes:
-    """Return what only *name* determines, and nobody foresees."""
-    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()

@@ -223,7 +223,7 @@ def as_judged(grades: object, field: str = "grades") -> Judged:
         grades = grades.grades
     if isinstance(grades, Judged):
         return grades
-    if isinstance(grades, str) and not fields.names_a_file(grades) and not isfile(grades):
+    if isinstance(grades, str) and not fields.names_a_file(grades) and not isfile(grades):  # noqa: PTH113 - it raises for no text
         raise fields.refuse(field, grades, "results, or the path of a file that has them")
     if isinstance(grades, str | Path):
         path = Path(grades)

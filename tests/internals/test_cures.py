@@ -236,7 +236,13 @@ def test_what_is_proposed_for_an_argument_runs(owner: str, cure: str) -> None:
             line = f"Criterion({line})"  # noqa: PLW2901 - which has no other text
         if re.match(r"\w+=", line):
             of = {"run": "arun", "criterion": "Criterion", "adapter": "grade"}.get(owner, owner)
-            example = EXAMPLES[of].split(", or ")[0].replace(", points=1", "").replace(", when='borderline'", "").replace(", weight=2", "")
+            example = (
+                EXAMPLES[of]
+                .split(", or ")[0]
+                .replace(", points=1", "")
+                .replace(", when='borderline'", "")
+                .replace(", weight=2", "")
+            )
             is_given = line.startswith("rubric=")
             line = example.replace("rubric", line[7:]) if is_given else f"{example[:-1]}, {line})"  # noqa: PLW2901 - the argument in its call
             if "target=" in line:

@@ -60,6 +60,9 @@ def said_by(typed: str) -> str:
     return str(refused.value)
 
 
+LANG = "grade(Candidate('x', variables={'lang': '%s'}), Rubric('r').checks(Contains('x'), when=%s), 'offline').vacuous"
+PICKS = "When(holds=lambda candidate: {'lang': 'de'}.items() <= candidate.variables.items())"
+
 WORKS = [
     # what is typed, and what it is short for
     ("Criterion('a', answer=ScoreRange(0, 10))", "Criterion('a', answer=Levels())"),
@@ -88,6 +91,8 @@ WORKS = [
     ("Rubric.from_dict(r.to_dict())", "r"),
     ("Rubric.from_yaml(r.to_yaml())", "r"),
     ("Rubric.from_json(r.to_json())", "r"),
+    (LANG % ("en", PICKS), "True"),
+    (LANG % ("de", PICKS), "False"),
     ("r + one", "r.adding(one)"),
     ("r + 'Is warm'", "r.adding('Is warm')"),
     ("r.ids", "('clarity', 'polite')"),
@@ -375,6 +380,41 @@ SAYS = [
     ("Labels.from_pandas(marks, id_col='id')", "columns={'key': 'id', 'value': 'verdict'})"),
     ("Labels.from_pandas(marks, label_col='verdit')", "there is no column 'verdit'; did you mean 'verdict'?"),
     ("agreement(marked, gs)", "got a Labels, which is the others; the order is agreement(grades, others)"),
+    # both lines of a cure have all that was typed, and what is told apart
+    (
+        "Criterion(name='Agrees', criteria='Is so', evaluation_steps=['List all', 'Check each'], threshold=0.5)",
+        r"Rubric('Agrees', [Criterion('\n'.join(['Is so', *['List all', 'Check each']]), id='Agrees', answer='unit')], threshold=0.5)",
+    ),
+    ("r.expects('a', threshold=0.5, weight=2)", "write rubric.scores('a', weight=2).passing_at(0.5); for a criterion"),
+    ("r.requires('a', threshold=0.5)", "write rubric.scores('a', required=True, min_score=0.5)"),
+    ("Criterion('a', evaluation_steps='Greets')", r"write Criterion('\n'.join(['a', 'Greets']))"),
+    ("Contains(['a', 'b'], ignore_case=True)", "write ContainsAny(['a', 'b'], ignore_case=True)"),
+    ("Matches(['a', 'b'])", "write Matches('|'.join(['a', 'b']))"),
+    ("EndsWith('Bye.', 'Yours')", "lambda candidate: candidate.output.endswith(('Bye.', 'Yours'))"),
+    ("StartsWith(['Dear', 'Hi'])", "lambda candidate: candidate.output.startswith(tuple(['Dear', 'Hi']))"),
+    # operators and words of logic are criteria; two texts are no results
+    ("~Contains('a')", "write rubric.checks(Contains('a'), polarity='guard')"),
+    ("Contains('a') & len", "write rubric.checks(Contains('a'), required=True).checks(len, required=True)"),
+    ("Contains('a') | Matches('b')", "for one of several texts, such as ContainsAny(['price', 'date'])"),
+    ("call('a').at_least(1) & Contains('x')", "write rubric.checks(Contains('x'))"),
+    ("compare('One.', 'Two.', r, 'offline', swap=True)", "prefer('One.', 'Two.', rubric, 'offline', both_orders=True)"),
+    ("compare(Candidate('a'), Candidate('b'), r, 'offline')", "prefer(new, old, rubric, 'offline')"),
+    ("compare('One.', 'Two.', rubric=r, judge='offline')", "prefer('One.', 'Two.', rubric, 'offline')"),
+    ("rank('One.', 'Two.', r, 'offline')", "write rank(['One.', 'Two.'], rubric, 'offline')"),
+    ("ask('Which one?').choices({'a': 1})", "write Rubric('reply').chooses('Which one?', {'cold': 0, 'warm': 1})"),
+    ("gs.pass_rate.value", "it is the number itself; write grades.pass_rate; or, of the mean, write grades.mean"),
+    ("Suite([Case('one', r, output='x')])", "the name of a suite comes first; write Suite('replies', "),
+    ("Suite('s', [Case('one', r, output='Thanks.')], model='m')", "Write Suite('s', cases, judge='m')"),
+    (
+        "When(metadata={'lang': 'de'})",
+        "When(holds=lambda candidate: {'lang': 'de'}.items() <= candidate.variables.items())",
+    ),
+    (
+        "When(holds={'lang': 'de'})",
+        "write holds=lambda candidate: {'lang': 'de'}.items() <= candidate.variables.items()",
+    ),
+    ("lint(Rubric('v').expects('Is good', id='a').expects('Is good', id='b'))[0].severity", "write remark.level"),
+    ("rubric.compare", "write from rubric import prefer; prefer('one reply', 'another', rubric, judge); or it is in"),
     # an argument that is given twice is another one; two options with one cure are told it once
     ("agreement(marked, grades=gs)", "write agreement(grades=grades, others=labels)"),
     ("Criterion('polite', text='Is polite')", "write Criterion('Is polite', id='polite')"),
@@ -633,7 +673,6 @@ SAYS = [
     ("r.grade('x', 'offline')", "grade(candidate, rubric, judge)"),
     ("r.expects('a', weigth=2)", "rubric.expects('a', weight=2)"),
     ("r.expects('a', name='x')", "rubric.expects('a', id='x')"),
-    ("r.requires('a', threshold=0.5)", "rubric.requires('a', min_score=0.5)"),
     ("r.chooses('a', 'x', 'y')", "rubric.chooses('Which tone?', {'cold': 0, 'warm': 1})"),
     ("r.chooses('a', ['x', 'y'])", "write {'x': 1.0, 'y': 0.0} if the first is the best"),
     ("Criterion('a', choices=['x', 'y', 'z'])", "{'x': 0.0, 'y': 0.5, 'z': 1.0} if the last is"),
