@@ -245,10 +245,13 @@ def _together(rest: dict[str, Any], keys: Collection[str]) -> Iterator[dict[str,
         return next((rest.pop(word) for word in words.split() if word in rest and word not in keys), None)
 
     yield from _typed(rest, take)
-    if isinstance(steps := take("evaluation_steps steps"), list) and all(isinstance(each, str) for each in steps):
+    steps = next((rest[key] for key in ("evaluation_steps", "steps") if key in rest), None)
+    if isinstance(steps, list) and all(isinstance(each, str) for each in steps):
+        take("evaluation_steps steps")
         first = [rest.pop(key) for key in ("text", "criteria") if isinstance(rest.get(key), str)]
         yield {"text": " ".join(each if each.rstrip()[-1:] in ".!?" else f"{each}." for each in (*first, *steps))}
-    rest.pop("tests", None)  # which are told beside the line
+    if isinstance(rest.get("tests"), dict):  # they are told beside the line
+        del rest["tests"]
     option = next((key for key in CASES if isinstance(rest.get(key), bool)), "")
     if option and isinstance(rest.get("check"), dict) and len(rest["check"]) == 1:
         yield check_in({**rest.pop("check"), option: rest.pop(option)})
@@ -298,7 +301,8 @@ def _group_in(rest: dict[str, Any]) -> dict[str, Any]:
 
 def _is_asked(condition: object) -> bool:
     """True if *condition* is a sentence that a judge can be asked, and no expression over variables."""
-    return " " in str(condition) and re.search(r"[=!<>]=|\{\{|\$\{|\b\w+\.\w+\b|^\w+\(", str(condition)) is None
+    code = r"[=!<>]=|\{\{|\$\{|\b\w+\.\w+\b|^\w+\(|^(contains|regex|matches|tool_called)\b"
+    return " " in str(condition) and re.search(code, str(condition)) is None
 
 
 def _tree_in(rest: dict[str, Any]) -> dict[str, Any]:
@@ -311,8 +315,8 @@ def _tree_in(rest: dict[str, Any]) -> dict[str, Any]:
     if isinstance(rest.get("when"), str):
         rest["if"] = rest.pop("when")
     denied = rest.get("unless") or rest.get("when")
-    asked, is_denied = _asked(denied) if isinstance(denied, dict) else (denied, _is_asked(denied))
-    if isinstance(text, str) and asked and ("unless" in rest or (is_denied and isinstance(denied, dict))):
+    asked, is_denied = _asked(denied) if isinstance(denied, dict) else (denied if _is_asked(denied) else "", False)
+    if isinstance(text, str) and asked and ("unless" in rest or is_denied):
         rest.pop("unless" if "unless" in rest else "when")
         return {"tree": {"ask": asked, "yes": 1, "no": {"ask": text, "yes": 1, "no": 0}}}
     asked = next((rest[key] for key in CONDITIONS if _is_asked(rest.get(key))), None)
