@@ -245,13 +245,7 @@ def _together(rest: dict[str, Any], keys: Collection[str]) -> Iterator[dict[str,
         return next((rest.pop(word) for word in words.split() if word in rest and word not in keys), None)
 
     yield from _typed(rest, take)
-    steps = next((rest[key] for key in ("evaluation_steps", "steps") if key in rest), None)
-    if isinstance(steps, list) and all(isinstance(each, str) for each in steps):
-        take("evaluation_steps steps")
-        first = [rest.pop(key) for key in ("text", "criteria") if isinstance(rest.get(key), str)]
-        yield {"text": " ".join(each if each.rstrip()[-1:] in ".!?" else f"{each}." for each in (*first, *steps))}
-    if isinstance(rest.get("tests"), dict):  # they are told beside the line
-        del rest["tests"]
+    yield from _steps_in(rest, take)
     option = next((key for key in CASES if isinstance(rest.get(key), bool)), "")
     if option and isinstance(rest.get("check"), dict) and len(rest["check"]) == 1:
         yield check_in({**rest.pop("check"), option: rest.pop(option)})
@@ -269,6 +263,17 @@ def _together(rest: dict[str, Any], keys: Collection[str]) -> Iterator[dict[str,
     yield from filter(None, (_tree_in(rest), _group_in(rest)))
     if (points := take("penalty deduction")) not in (None, False):
         yield {"polarity": "penalty", **({} if points is True else {"weight": points})}
+
+
+def _steps_in(rest: dict[str, Any], take: Callable[[str], Any]) -> Iterator[dict[str, Any]]:
+    """Yield the text that steps of an evaluation are; they, and tests, which are told beside it, leave the *rest*."""
+    steps = next((rest[key] for key in ("evaluation_steps", "steps") if key in rest), None)
+    if isinstance(steps, list) and all(isinstance(each, str) for each in steps):
+        take("evaluation_steps steps")
+        first = [rest.pop(key) for key in ("text", "criteria") if isinstance(rest.get(key), str)]
+        yield {"text": " ".join(each if each.rstrip()[-1:] in ".!?" else f"{each}." for each in (*first, *steps))}
+    if isinstance(rest.get("tests"), dict):
+        del rest["tests"]
 
 
 def _typed(rest: dict[str, Any], take: Callable[[str], Any]) -> Iterator[dict[str, Any]]:
