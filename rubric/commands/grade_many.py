@@ -27,12 +27,13 @@ from rubric.commands.messages import in_options
 from rubric.commands.options import refuse_given
 from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result, tell_rate
 from rubric.commands.running import FIRST, NO_GRADE, describe_plan, print_groups
-from rubric.embed import CONCURRENCY, JudgeLike, RowBuilder, counted, shorten, source_of
+from rubric.embed import CONCURRENCY, Check, JudgeLike, RowBuilder, counted, shorten, source_of
 from rubric.engine import SPENT, Shard, merge_results
 from rubric.results import Counts, Summary
 from rubric.suites import Report
 from rubric.suites.reporters import markdown
 from rubric.suites.reporters.registry import reporter_for
+from rubric.suites.slots import SLOT
 
 GRADED, BELOW = 0, 1
 
@@ -151,6 +152,7 @@ class Inputs:
     def run(self, name: Path, rubric: Rubric, judge: JudgeLike | None) -> tuple[Summary, str, Grades]:
         """Grade all candidates, write the results, and return their summary, with a line on those that do not pass."""
         columns = columns_of(self.columns)
+        self._refuse_slots(rubric, columns)
         given, done = self._to_ask(name, rubric, judge, columns)
         self._refuse_other_results(columns)
         if not self.quiet:
@@ -195,6 +197,18 @@ class Inputs:
         others = [f"  and {more:,} more"] if (more := summary.results - summary.passed - len(short)) else []
         head = "not passed:" if keeper.folder is None else "not passed; `rubric view` shows all:"
         return summary, "\n".join([head, *short, *others]) if short else "", Grades(noted.kept)
+
+    def _refuse_slots(self, rubric: Rubric, columns: Mapping[str, Any]) -> None:
+        """Refuse a check in which a column of the rows seems to stand: its braces would be searched for."""
+        known = {*columns, *map(str, columns.values()), *(name for file in self.candidates for name in first_row(file))}
+        for criterion in rubric.criteria:
+            for slot in SLOT.finditer(repr(criterion.answer) if isinstance(criterion.answer, Check) else ""):
+                if slot[1] in known:
+                    said = f"{slot[0]} in the check {criterion.id!r} shows no column: one rubric grades all rows"
+                    case = f"cases: [{{output: a reply, variables: {{{slot[1]}: a text}}}}]"
+                    cures = f"a text of each row's own is a variable of a case, in a suite, such as {case}"
+                    braces = rf"for the braces themselves, check: {{matches: '\{{\{{{slot[1]}\}}\}}'}}"
+                    raise Refusal(f"{said}; {cures}; {braces}")
 
     def _refuse_other_results(self, columns: dict[str, str | Sequence[str] | None]) -> None:
         """Refuse to write over results that are not of this run: the key of the first is that of no candidate."""

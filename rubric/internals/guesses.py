@@ -370,7 +370,7 @@ def key_cure(owner: str, key: object, allowed: Iterable[str], value: object = No
 
 
 def kind_in_files(value: object) -> str:
-    """Return what a *value* in a file is: `offline`, a `verdict`, a `sentence`, `texts`, `cases`, `rows`, or ''."""
+    """Return what a *value* in a file is: `offline`, a `verdict`, a `sentence`, `texts`, `cases`, `mapping`, ..."""
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
         return "texts"
     if isinstance(value, bool) or value in ("pass", "fail", "passed", "failed", "failure"):
@@ -380,7 +380,7 @@ def kind_in_files(value: object) -> str:
         kind = "sentence" if " " in value.strip() else ""
         return "offline" if value == "offline" else "expression" if is_expression else kind
     if not isinstance(value, list) or not value or not all(isinstance(each, dict) for each in value):
-        return ""
+        return "mapping" if isinstance(value, dict) else ""
     return "cases" if {"input", "inputs", "output", "outputs", "question"} & value[0].keys() else "rows"
 
 

@@ -47,7 +47,15 @@ def fill_slots(value: Any, variables: Any) -> Any:
     return found
 
 
-def check_slots(value: Any, names: Collection[str], field: str, line: Callable[[str], str], braces: str) -> None:
+def check_slots(
+    value: Any,
+    names: Collection[str],
+    field: str,
+    line: Callable[[str], str],
+    braces: str,
+    *,
+    given: Callable[[str], str] = lambda _: "",
+) -> None:
     """
     Refuse a text in *value* with a slot that would not be filled, with the text that is meant.
 
@@ -55,12 +63,13 @@ def check_slots(value: Any, names: Collection[str], field: str, line: Callable[[
         names: Of the variables of the case.
         line: Returns what to write for a whole text.
         braces: What to write for braces in the text itself.
+        given: Returns what to write in the case for the name of a field that it has; or ''.
 
     Raises:
         DefinitionError: There is such a text.
     """
     for text in texts_in(value):
-        whole, wrong, is_lost = text, "", False
+        whole, wrong, is_lost, own = text, "", False, ""
         for slot in [*LIKE_SLOT.finditer(text)][::-1] if text != VARIABLES else ():
             name, inner = slot[1] or slot[2], SLOT.fullmatch(slot[0])
             if inner and inner[1] in names:
@@ -71,13 +80,23 @@ def check_slots(value: Any, names: Collection[str], field: str, line: Callable[[
             elif slot[1]:
                 wrong = f"unknown slot {slot[0]}"
             is_lost = is_lost or (bool(slot[1]) and not near)
+            own = own or ("" if near else given(name))
             if near:
                 whole = f"{whole[: slot.start()]}{{{{ {near[0]} }}}}{whole[slot.end() :]}"
         if wrong:
             known = f"variables of the case: {', '.join(names)}" if names else "the case has no variables"
-            if seen := [name for name in _SEEN if re.search(rf"\{{ *{name} *\}}", text)]:
+            seen = [name for name in _SEEN if re.search(rf"\{{ *{name} *\}}", text)]
+            if own and (not seen or text in texts_in([*_checks_in(value)])):
+                known = f"a slot shows a variable; in the case, write {own}"
+            elif seen:
                 known = f"a judge is shown the {seen[0]} of its case, so leave the slot out, or say what it stands for"
             raise DefinitionError(field, f"{wrong}; {known if is_lost else f'write {line(whole)}'}; {braces}")
+
+
+def _checks_in(value: Any) -> Iterator[Any]:
+    """Yield the checks in *value*, a rubric as plain data."""
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ()):
+        yield from (inner,) if key == "check" else _checks_in(inner)
 
 
 def texts_in(value: Any) -> Iterator[str]:

@@ -105,10 +105,12 @@ def _places(run: Run, numbers: Iterator[int], known: dict[str, Any], agent: str 
 
 def is_complete(run: Run) -> bool:
     """True if neither *run* nor a run in it was cut short, or has a result without its call."""
-    return run.complete and all(
-        is_complete(one.run) if type(one) is SubRun else type(one) is not Message or LOST_CALL not in one.metadata
-        for one in run.events
-    )
+    whole = all(is_complete(one.run) for one in run.events if type(one) is SubRun)
+    return run.complete and whole and not any(map(_is_lost, run.events))
+
+
+def _is_lost(event: Event) -> bool:
+    return type(event) is Message and (event.role in ("tool", "function") or LOST_CALL in event.metadata)
 
 
 def judge(rule: RunRule, run: Run, since: int, before: str) -> Verdict:
@@ -139,16 +141,17 @@ def judge(rule: RunRule, run: Run, since: int, before: str) -> Verdict:
         said = "; at ".join(map(str, breaches[:_MOST_SAID]))
         return Verdict(met=False, reason=f"{rule}: broken at {said}{more}{_unknown(rule, run)}", breaches=breaches)
     if not complete and not (settled and (rule.start is None or rule.end is None)):  # else another part may begin
-        return Verdict(met=None, reason=f"{rule}: unknown, since the log lacks a part of the run")
+        lost = "; a result stands with its call, {name: search, result: found}" * any(map(_is_lost, run.events))
+        return Verdict(met=None, reason=f"{rule}: unknown, since the log lacks a part of the run{lost}")
     if any(part.is_unrecorded for part in parts):
         return Verdict(met=None, reason=f"{rule}: unknown, since the state was not recorded there")
     lacks = None if parts else rule.end if opened else rule.start
     if parts and rule.is_conditional and not any(part.seen for part in parts):
         lacks = rule.event
-    unknown = _unknown(rule, run) if rule.kind == "at_most" else ""
     why = "kept" if lacks is None else f"kept vacuously, since there is no {lacks}"
+    why += _unknown(rule, run) if rule.kind == "at_most" else ""
     alike = _alike(lacks or rule.event, run) if lacks or rule.kind == "never" else ""
-    return Verdict(met=True, reason=f"{rule}: {why}{unknown}{alike}", vacuous=lacks is not None)
+    return Verdict(met=True, reason=f"{rule}: {why}{alike}", vacuous=lacks is not None)
 
 
 def _alike(lacks: Matcher, run: Run) -> str:

@@ -359,6 +359,17 @@ def test_columns_are_named_on_the_command_line(folder: Path) -> None:
         assert json.loads(done.stdout)["ungraded"] == 0
 
 
+def test_a_slot_in_a_check_is_refused_where_it_names_a_column(folder: Path) -> None:
+    """Its braces would be searched for in each row; a pattern that escapes them is no slot."""
+    row = {"output": "Friday", "ideal": "Friday"}
+    (folder / "rows.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    for text, code in (("'{{ ideal }}'", 2), (r"'\{\{ideal\}\}'", 0), ("'{{ other }}'", 0)):
+        (folder / "polite.yaml").write_text(f"criteria: [{{check: {{matches: {text}}}}}]", encoding="utf-8")
+        done = graded(folder, "--column", "reference=ideal", candidates="rows.jsonl")
+        assert done.exit_code == code, done.stderr
+        assert ("shows no column: one rubric grades all rows" in " ".join(done.stderr.split())) is (code == 2)
+
+
 @pytest.mark.parametrize(
     ("column", "why"),
     [

@@ -272,6 +272,14 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
             "write rubric: [on Friday, {text: b c, weight: 2}]",
         ),
         ("rubric: 'as {{ reference }}'\ncases: [{output: a, reference: b}]", "a judge is shown the reference of its case"),
+        (
+            "rubric: [{check: {contains: '{{ expected }}'}}]\ncases: [{output: a, expected: b, vars: {c: d}}]",
+            "in the case, write variables: {c: d, expected: b}",
+        ),
+        (
+            "rubric: [{check: {contains: '{{ reference }}'}}]\ncases: [{output: a, reference: b}]",
+            "in the case, write variables: {reference: b}",
+        ),
         ("rubric: 'on {{ dya }}'\ncases: [{output: a, variables: {day: b}}]", 'write rubric: "on {{ day }}"'),
         (
             "rubric: a b\nmatrix: [{variables: {day: Monday}}]\ncases: [{input: '${{ matrix.day }}?'}]",
@@ -298,12 +306,21 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
         ("rubric: a b\nextends: b.yaml\ncases: [{output: a}]", "such as rubric: file://polite.yaml"),
         ("rubric: a b\nproviders: [openai:m]\ncases: [{output: a}]", "such as rubric grade suite.yaml --target openai:m"),
         ("cases: [{output: a, rubric: b, matrix: {c: [d]}}]", "a matrix is that of the suite, beside its cases"),
-        ("cases: [{rubric: b, trace: [{role: user, content: Hi}]}]", "a vendor's log is graded as it is"),
+        ("cases: [{rubric: b, trace: run.json}]", "a vendor's log is graded as it is"),
         ("cases: [{output: a, reference: [b, c], rubric: d}]", 'such as "On Friday, or on the 4th."'),
         (
             "rubric: a b\njudges: [offline, offline]\non_tie: fail\nvote: majority\ncases: [{output: a}]",
             "write judge: {panel: {judges: [offline, offline], tie_break: fail, aggregate: majority}}",
         ),
+        ("judges: {a: offline, b: offline}\nrubric: a b\ncases: [{output: a}]", "such as judge: [openai/gpt-5, offline]"),
+        ("judge: {model: offline, persona: A lawyer}\ncases: [{output: a, rubric: b}]", "a judge has no persona; what all judges"),
+        ("pass_if: 2 of 3\nrubric: a b\ncases: [{output: a}]", "no case passes by a share of its repeats"),
+        ("fixtures: {day: Friday}\nrubric: a b\ncases: [{output: a}]", "write defaults: {variables: {day: Friday}}"),
+        ("cases: [{output: a, rubric: b, pass_rate: 0.8}]", "no case passes by a share of its runs"),
+        ("cases: [{output: a, rubric: b, votes: 3}]", "{jury: {judge: openai/gpt-5, size: 3}}"),
+        ("cases: [{output: a, rubric: b, judges: [offline, o]}]", "such as judge: [openai/gpt-5, offline]"),
+        ("cases: [{input: [{role: user, content: a}], foo: b}]", "such as messages: [{role: user, content: Hi}]"),
+        ("cases: [{candidate: {output: a, foo: b}, rubric: c}]", "its fields stand in the case itself"),
         ("cases: [{output: a, rubric: b, xfail: flaky}]", "--min-pass-rate 0.9"),
         ("cases: [{output: a, rubric: b, expect: fail}]", "tests: [{reply: Go away, fails: true}]"),
         ("cases: [{output: a, rubric: [{text: b c, if: vars.x == 'd'}]}]", "a rubric of its own in that case"),
@@ -353,9 +370,12 @@ def test_what_belongs_elsewhere_in_a_suite_is_told_its_place(document: str, said
             "rubric: [{check: {trajectory: {tools: [f, g], order: exact}}}]}"),
         ),
         (
-            "{run: [{user: a}, {tool: f, args: {x: 1}, result: b}, {assistant: c}]}",
-            "{run: [{role: user, content: a}, {name: f, arguments: {x: 1}, result: b}, {role: assistant, content: c}]}",
+            "{run: [{role: user, content: a}, {role: assistant, tool_calls: [{name: f, arguments: {x: 1}}]}]}",
+            "{run: [{role: user, content: a}, {name: f, arguments: {x: 1}}]}",
         ),
+        ("{candidate: {input: a, run: [{call: f}]}, tags: b}", "{tags: [b], input: a, run: [{name: f}]}"),
+        ("{turns: [{user: a, expected: b}, {user: c}]}", "{turns: [{input: a, reference: b}, c]}"),
+        ("{steps: [{user: a}, {bot: b}]}", "{run: [{role: user, content: a}, {role: assistant, content: b}]}"),
         ("{output: a, context: {doc: b}}", '{output: a, context: ["doc: b"]}'),
         ("{output: a, tags: 'smoke, slow'}", "{output: a, tags: [smoke, slow]}"),
         ("{output: a, description: greets}", "{id: greets, output: a}"),
@@ -376,6 +396,63 @@ def test_all_mistakes_of_a_case_are_answered_with_the_case_that_was_meant(case: 
     assert line, said
     assert meant in line[1]
     assert loads_suite(f"suite: x\nrubrics: {{tone: [Is kind]}}\nrubric: a b\ncases: [{line[1]}]", "native").cases
+
+
+@each_row(
+    ("event", "meant"),
+    [
+        ("{tool: f, args: {x: 1}, result: b}", "{name: f, arguments: {x: 1}, result: b}"),
+        ("{call: f, arguments: {x: 1}}", "{name: f, arguments: {x: 1}}"),
+        ("{action: f, action_input: {x: 1}, observation: b}", "{name: f, arguments: {x: 1}, result: b}"),
+        ("{type: tool_call, name: f, arguments: {x: 1}}", "{name: f, arguments: {x: 1}}"),
+        ("{type: tool_use, id: c, name: f, input: {x: 1}}", "{name: f, arguments: {x: 1}, metadata: {id: c}}"),
+        ("{tool_call: {name: f, args: {x: 1}}, result: b}", "{name: f, arguments: {x: 1}, result: b}"),
+        ("{type: function, function: {name: f, arguments: '{\"x\": 1}'}}", "{name: f, arguments: {x: 1}}"),
+        ("{tool_name: f, tool_input: {x: 1}, tool_output: b}", "{name: f, arguments: {x: 1}, result: b}"),
+        ("{role: assistant, tool: f, args: {x: 1}}", "{name: f, arguments: {x: 1}}"),
+        ("{f: {x: 1}}", "{name: f, arguments: {x: 1}}"),
+        ("{user: a}", "{role: user, content: a}"),
+        ("{message: user, text: a}", "{role: user, content: a}"),
+        ("{from: human, value: a}", "{role: user, content: a}"),
+        ("{type: ai, text: a, time: 2026-01-01}", "{role: assistant, content: a, time: "),
+        ("{role: human, content: a}", "{role: user, content: a}"),
+    ],
+)
+def test_an_event_of_a_run_is_answered_with_the_event_that_was_meant(event: str, meant: str) -> None:
+    """Calls and messages of other systems; the line has all that was typed, and is read."""
+    said = "\n".join(problems(f"suite: x\nrubric: a b\ncases: [{{output: c, run: [{event}]}}]"))
+    line = re.search(r"write (\{.*\})$", said, re.MULTILINE)
+    assert line, said
+    assert line[1].startswith(meant.removesuffix("}")), line[1]
+    assert loads_suite(f"suite: x\nrubric: a b\ncases: [{{run: [{line[1]}]}}]", "native").cases
+
+
+@each_row(
+    ("document", "said"),
+    [
+        ("criteria: [a b]\ncases: [{output: a}, {output: b}]", ["criteria: unknown key; did you mean 'rubric'?"]),
+        ("rubric: [a b]\ntests: [{output: a}]", ["tests: unknown key; did you mean 'cases'?"]),
+        (
+            "criteria: [{text: a b, wieght: 2}]\ntests: [{output: a, vars: {x: y}}]",
+            [
+                "criteria: unknown key; did you mean 'rubric'?",
+                "criteria[0].wieght: unknown key; did you mean 'weight'?",
+                "tests: unknown key; did you mean 'cases'?",
+                "tests[0].vars: unknown key; did you mean 'variables'?",
+            ],
+        ),
+        (
+            "vars: {day: Friday}\nrubric: ['on {{ day }}']\ncases: [{output: a}]",
+            ["vars: unknown key; variables belong to cases; for all of them, write defaults: {variables: {day: Friday}}"],
+        ),
+        ("cases: [{output: a, criteria: [a b], foo: 1}]", ["cases[0].criteria: unknown key; did you mean 'rubric'?", "cases[0].foo"]),
+        ("defaults: {criteria: [a b]}\ncases: [{output: a}]", ["defaults.criteria: unknown key; did you mean 'rubric'?"]),
+    ],
+)  # fmt: skip
+def test_what_the_meant_key_cures_is_not_told_and_what_it_brings_is(document: str, said: list[str]) -> None:
+    """A suite is mended in one round: no case lacks the rubric that stands under another word."""
+    told = [each.partition(": ")[2] for each in problems(f"suite: x\n{document}")]
+    assert [each[: len(line)] for each, line in zip(told, said, strict=True)] == said
 
 
 @each_row(

@@ -91,6 +91,15 @@ def test_what_is_unknown_is_ungraded() -> None:
     assert isinstance(graded(state("mail").unchanged()), Ungraded)
 
 
+def test_a_result_without_its_call_makes_a_rule_unknown() -> None:
+    """The tool may have been called, with arguments that nobody knows; the form of a call is told."""
+    events = (user("Hi"), Message("tool", "ok", name="verify"), Message("assistant", "Done"))
+    candidate = Candidate(run=Run(events))
+    unknown = graded(call("verify").at_least(1), candidate)
+    assert isinstance(unknown, Ungraded)
+    assert "a result stands with its call, {name: search, result: found}" in unknown["c"].reason
+
+
 def test_files_and_changes_are_states_after_the_run() -> None:
     """By the name of the file, and as `file_changes`."""
     candidate = Candidate(run=RUN, files={"a.md": "Total: 7"}, file_changes="+Total: 7")

@@ -4,24 +4,86 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 from rubric.errors import DefinitionError
-from rubric.formats.fields import write
+from rubric.formats.document import KeyPath
+from rubric.formats.fields import (
+    KEYS,
+    MOST,
+    SeveralError,
+    UnknownKeyError,
+    WrongKeyError,
+    problems_of,
+    write,
+)
 from rubric.formats.native.meant import Read, are_rows, name_in, reads
-from rubric.internals.guesses import kind_in_files, word_cure
+from rubric.formats.yaml import LONGEST_LINE, on_a_line
+from rubric.internals.guesses import key_cure, kind_in_files, word_cure
+from rubric.internals.secrets import redact
 from rubric.runs.messages import run_of
+from rubric.values.runs import Message, ToolCall
+
+Problems = list[tuple[KeyPath, DefinitionError]]
 
 _TEXTS = ("input", "output", "reference")
-_FIELDS = {
-    "messages": "conversation chat dialogue dialog history chat_history transcript",
-    "rubric": "scorer scorers metric metrics grader graders evaluator evaluators",
-    "runs": "epochs repeat repeats trials n num_runs",
-    "images": "image picture pictures",
-}
 _ASSERTED = ("assert", "asserts", "assertions", "expect", "expects", "checks", "criteria", "evaluation_steps")
+_WHOLE = {"candidate", "test_case", "case", "sample", "example"}
 _NOTES = ("description", "comment", "comments", "note", "notes", "author", "owner")
+
+
+def under_meant_keys(found: Problems, data: dict[Any, Any], read: Read, rounds: int = 3) -> Problems:
+    """
+    Return the problems *found* in *data*, a suite, as *read* has them once each key is the one that it is a word for.
+
+    What the other key cures elsewhere is not told, and what it brings there is.
+    """
+    known, typed, apart = data, dict[KeyPath, UnknownKeyError](), Problems()
+    unknown = [(path, error) for path, error in found[:MOST] if isinstance(error, UnknownKeyError)]
+    unknown = [(path, error) for path, error in unknown if error.meant or "write defaults: {" in error.cure]
+    depth = min((len(path) for path, _ in unknown), default=0)
+    for path, error in unknown if rounds else ():  # a file may have unknown keys without end
+        *within, _ = path
+        if len(path) != depth or tuple(within) not in ((), ("defaults",), ("cases", *within[1:])):
+            continue  # what a suite's own key brings may be another problem of its cases
+        shared, moved = known.get("defaults", {}), re.search(r"^; (.*write )defaults: \{(\w+): ", error.cure)
+        if moved and isinstance(shared, dict) and isinstance(error.value, dict) and moved[2] not in shared:
+            shared = {"defaults": {**shared, moved[2]: error.value}}
+            known = {key: value for key, value in known.items() if key != error.key} | shared
+            is_shown = redact(line := on_a_line(shared)[1:-1]) == line and len(line) <= LONGEST_LINE
+            apart.append((path, WrongKeyError("", f"unknown key; {moved[1]}{line}") if is_shown else error))
+        elif error.meant and error.meant not in reduce(getitem, within, known):
+            typed[*within, error.meant] = error
+            known = _with_key(known, within, error.key, error.meant)
+    if not (typed or apart):
+        return found
+    rest: Problems = []
+    try:
+        read(known)
+    except (DefinitionError, SeveralError) as again:
+        rest = under_meant_keys(problems_of(again), known, read, rounds - 1)
+    for new, error in typed.items():
+        error.within = [((), each) for path, each in rest if path == new]
+        apart.append(((*new[:-1], error.key), error))
+    return [*apart, *((_as_typed(path, typed), error) for path, error in rest if path not in typed)]
+
+
+def _with_key(data: Any, within: Sequence[Any], key: Any, name: str) -> Any:
+    """Return *data* with a *name* in place of the *key* of what is *within* it."""
+    if not within:
+        return {name if each == key else each: value for each, value in data.items()}
+    items = {**data} if isinstance(data, dict) else dict(enumerate(data))
+    items[within[0]] = _with_key(items[within[0]], within[1:], key, name)
+    return items if isinstance(data, dict) else [*items.values()]
+
+
+def _as_typed(path: KeyPath, typed: Mapping[KeyPath, UnknownKeyError]) -> KeyPath:
+    """Return *path* with the key that was *typed* where another one is meant."""
+    new = next((new for new in typed if path[: len(new)] == new), ())
+    return (*new[:-1], typed[new].key, *path[len(new) :]) if new else path
 
 
 def meant_case(
@@ -38,13 +100,16 @@ def meant_case(
     """
     if not isinstance(data, dict):
         return None
-    found = dict[str, Any]()
+    found, typed = dict[str, Any](), data
+    for key in _WHOLE & data.keys():
+        if isinstance(data[key], dict) and not data[key].keys() & data.keys():  # its fields stand in the case itself
+            data = {name: each for name, each in data.items() if name != key} | data[key]
     if isinstance(data.get("description"), str) and not data.keys() & {"id", "name", "metadata"}:
         data = {"id" if key == "description" else key: value for key, value in data.items()}
     for key, value in data.items():
         try:
             part = _part(str(key), value, keys, criterion)
-        except (TypeError, DefinitionError):  # what cannot be read, such as a text that a comment cuts, or a call
+        except (TypeError, ValueError, DefinitionError):  # such as a text that a comment cuts
             return None
         if part is None or part.keys() & found.keys():
             return None
@@ -56,7 +121,7 @@ def meant_case(
         if len(messages) == 2 and "input" not in found and messages[0].get("role") == "user":  # noqa: PLR2004 - both
             found = {"input": found.pop("messages")[0].get("content"), **found}
     mended = ({"id": found.pop("id")} if "id" in found else {}) | found
-    return mended if reads(read, mended) else None
+    return mended if mended != typed and reads(read, mended) else None
 
 
 def _part(
@@ -70,8 +135,7 @@ def _part(
         return None if None in rows else {"rubric": rows}
     if key in _NOTES and isinstance(value, str):
         return {"metadata": {key: value}}
-    name = key if key in keys else next((name for name, words in _FIELDS.items() if key in words.split()), "")
-    name = name or name_in(word_cure("keys", "Case", key, keys))
+    name = key if key in keys else name_in(key_cure("Case", key, keys, value))
     if name in _TEXTS and isinstance(value, list) and all(isinstance(each, str) for each in value):
         return None  # several answers, or the paragraphs of one
     listed: list[dict[Any, Any]] = value if are_rows(value) else []
@@ -93,18 +157,26 @@ def _rubric(value: Any, criterion: Callable[[Any], dict[str, Any] | None]) -> An
 
 def _chat(name: str, listed: list[dict[Any, Any]]) -> dict[str, Any] | None:
     """Return the field that messages *listed* under a *name* stand for; None if they are none."""
+    if name in ("run", "messages") and any("tool_calls" in each for each in listed):
+        return {"run": write(run_of(map(_with_functions, listed)))}
     if name == "run":
         events = [_event(part) for each in listed for part in _apart(each)]
         return None if None in events else {name: events}
-    if name == "messages" and any("tool_calls" in each for each in listed):
-        return {"run": write(run_of(map(_with_functions, listed)))}
     said = [_message(part) for each in listed for part in _apart(each)]
-    if name == "turns" and all(each.keys() <= {"input", "reference"} for each in listed):
-        return {name: listed}
+    if name == "turns" and all(
+        "input" in each and each.keys() <= {"input", "reference"} for each in map(_turn, listed)
+    ):
+        return {name: [each if len(each) > 1 else each["input"] for each in map(_turn, listed)]}
     if any(each is None for each in said):
         return None
     is_asked = name == "turns" and all(each["role"] == "user" for each in said if each)
     return {"turns": [each["content"] for each in said if each]} if is_asked else {"messages": said}
+
+
+def _turn(data: dict[Any, Any]) -> dict[str, Any]:
+    """Return a turn of the user with its words for what is said, and for the reference."""
+    own = {key: "input" if _ROLES.get(key) == "user" else _field("Case", key, ("input", "reference")) for key in data}
+    return {own[key]: value for key, value in data.items()}
 
 
 def _asserted(data: Any, criterion: Callable[[Any], dict[str, Any] | None]) -> Any:
@@ -116,12 +188,38 @@ def _asserted(data: Any, criterion: Callable[[Any], dict[str, Any] | None]) -> A
     return criterion(data)
 
 
-def _event(data: dict[Any, Any]) -> dict[str, Any] | None:
+def meant_event(data: Any, read: Read) -> dict[Any, Any] | None:
+    """Return the event of a run that *data* is meant for, or None; *read* takes it."""
+    try:
+        event = _event(data) if isinstance(data, dict) and data else None
+    except (TypeError, ValueError, DefinitionError):
+        return None
+    return event if event and reads(read, event) else None
+
+
+def _event(data: dict[Any, Any]) -> dict[Any, Any] | None:
     """Return the message, or the call, that an event of a run stands for; None if it is another one."""
-    tool = next((key for key in ("tool", "call", "function", "tool_call") if isinstance(data.get(key), str)), "")
-    if tool:
-        return dict(_call({("name" if key == tool else key): value for key, value in data.items()}))
-    return data if data.keys() & {"name", "state", "run", "role"} else _message(data)
+    kind = next((key for key in ("type", "event", "kind") if isinstance(data.get(key), str)), "")
+    is_call = kind != "" and _bare(data[kind]) in _CALLS
+    if is_call or (kind and (data[kind] == "message" or data.get("role") == data[kind])):
+        data = {key: value for key, value in data.items() if key != kind}
+    (key, value), *_ = data.items() if data else [("", None)]
+    if isinstance(value, dict) and _bare(key) in _CALLS:
+        data, is_call = {**value, **{name: each for name, each in data.items() if name != key}}, True
+    elif isinstance(value, dict) and len(data) == 1 and key not in ("values", "run", "metadata"):
+        return {"name": key, "arguments": value}
+    tool = next((key for key in data if _bare(key) in (*_CALLS, "name") and key != "name"), "")
+    if (is_call or tool) and data.get("role", "assistant") in (*_ROLES, "tool"):
+        return dict(_call({key: value for key, value in data.items() if key != "role"}))
+    return data if data.keys() & {"name", "state", "run"} and "role" not in data else _message(data)
+
+
+_CALLS = ("tool", "call", "function", "action", "use")
+
+
+def _bare(word: object) -> str:
+    """Return what a *word* such as `tool_input` says behind the name of a call."""
+    return re.sub("^(?:(?:tool|call|function|action)_)+(?=.)", "", str(word).lower())
 
 
 def _with_functions(message: dict[Any, Any]) -> dict[Any, Any]:
@@ -135,15 +233,27 @@ def _apart(data: dict[Any, Any]) -> list[dict[Any, Any]]:
     return [{role: text} for role, text in data.items()] if data.keys() <= _ROLES.keys() else [data]
 
 
-_ROLES = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "system": "system"}
+_ROLES = {"user": "user", "human": "user", "system": "system"} | dict.fromkeys(
+    ("assistant", "ai", "agent", "bot", "gpt", "model", "chatbot"), "assistant"
+)
 
 
 def _message(data: dict[Any, Any]) -> dict[str, Any] | None:
     """Return a message with its role and its content, also of `{user: Hi}`; None for anything else."""
-    if {"role", "content"} <= data.keys():
-        return data
+    roles = [key for key, value in data.items() if str(value).lower() in _ROLES and key != "content"]
     role, text = next(iter(data.items()))
-    return {"role": _ROLES[role], "content": text} if len(data) == 1 and role in _ROLES else None
+    if len(data) == 1 and role in _ROLES:
+        return {"role": _ROLES[role], "content": text}
+    if "role" not in data and len(roles) != 1:
+        return None
+    said = "role" if "role" in data else roles[0]
+    own = {_field("Message", key, KEYS[Message].values()): value for key, value in data.items() if key != said}
+    return {"role": _ROLES.get(str(data[said]).lower(), data[said]), **own} if "content" in own else None
+
+
+def _field(owner: str, key: object, keys: Collection[str]) -> str:
+    """Return the field of *owner*, one of *keys*, that a *key* is a word for; itself if it is for none."""
+    return str(key) if key in keys else name_in(word_cure("keys", owner, str(key), keys)) or str(key)
 
 
 def _value(name: str, value: Any) -> Any:
@@ -166,9 +276,16 @@ def _value(name: str, value: Any) -> Any:
 
 
 def _call(data: Any) -> Any:
-    known = ("name", "arguments", "result", "error")
-    if isinstance(data, dict):
-        words = {key: name_in(word_cure("keys", "ToolCall", str(key), known)) or key for key in data}
-        words |= {key: "arguments" for key in data if str(key).endswith("parameters")}
-        return {(key if key in known else words[key]): value for key, value in data.items()}
-    return {"name": data} if isinstance(data, str) else data
+    if not isinstance(data, dict):
+        return {"name": data} if isinstance(data, str) else data
+    keys, found, ids = KEYS[ToolCall].values(), dict[str, Any](), dict[str, Any]()
+    for key, value in data.items():
+        name = "arguments" if str(key).endswith("parameters") else _field("ToolCall", key, keys)
+        name = name if name in keys else _field("ToolCall", _bare(key), keys)
+        if _bare(key) in ("id", "call_id"):
+            ids[key] = value
+        elif name in found:
+            raise DefinitionError(name, "two keys are words for it")
+        else:
+            found[name] = json.loads(value) if name == "arguments" and isinstance(value, str) else value
+    return found | ({"metadata": {**ids, **found.get("metadata", {})}} if ids else {})

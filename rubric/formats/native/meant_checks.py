@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from rubric.formats.native.checks import CHECKS, ROWS
+from rubric.formats.native.meant_rules import CALLED, call_in, call_with, run_check_in
 
 _NAMES = {"regex": "matches", "pattern": "matches", "startswith": "starts_with", "endswith": "ends_with"}
 _DENIED = {"contain": "contains", "include": "contains", "mention": "contains", "match": "matches", "call": "calls"}
 """The checks that are named with `must_not` before them."""
-_CALLED = {"tool_called", "tool_call", "called", "tool", "calls", "tool_calls", "tools", "sequence"}
 CASES = {"ignore_case": True, "case_insensitive": True, "ignorecase": True, "case_sensitive": False}
 """What an option that is true says of capital letters."""
 
@@ -32,8 +32,10 @@ def check_in(value: Any) -> dict[str, Any]:
         return {} if value == "is_json" else check_of(value, None)
     if isinstance(value, dict) and (whole := _json_in(value) or _fields_in(value)):
         return {"check": whole}
-    if isinstance(value, dict) and (rule := _order_in(value)):
-        return {"check": {"run": rule}}
+    if ran := run_check_in(value):
+        return {"check": ran}
+    if isinstance(value, dict) and len(value) == 2 and (call := call_with(value)):  # noqa: PLR2004 - it and its arguments
+        return check_of(*call)
     if isinstance(value, dict) and len(value) == 2 and "threshold" in value:  # noqa: PLR2004 - a metric and its bar
         metric = next(key for key in value if key != "threshold")
         found = check_of(metric, value[metric]).get("check", {})
@@ -46,23 +48,11 @@ def check_in(value: Any) -> dict[str, Any]:
         if _NAMES.get(name, name) == "matches":
             return {"check": {"matches": f"(?i){text}" if case else text}}
         return {"check": {name: {"text": text, "ignore_case": case}}}
-    order = next((key for key in _ORDERED if isinstance(value, dict) and key in value), "")
-    if order and (tools := [*_CALLED & value.keys()]) and len(value) == 2:  # noqa: PLR2004 - both
-        order = "exact" if {order, value[order]} & {"exact", "strict"} else "in_order"
-        return {"check": {"trajectory": {"tools": value[tools[0]], "order": order}}}
     return (
         check_of(str(next(iter(value))), next(iter(value.values())))
         if isinstance(value, dict) and len(value) == 1
         else {}
     )
-
-
-_ORDERED = ("order", "in_order", "ordered", "exact", "strict")
-_ORDERS = ("before", "after", "then", "needs")
-_COUNTS: dict[str, str] = {
-    **dict.fromkeys(("max", "at_most", "most", "max_calls", "limit"), "at_most"),
-    **dict.fromkeys(("min", "at_least", "least", "min_calls"), "at_least"),
-}
 
 
 def _json_in(value: Mapping[Any, Any]) -> dict[str, Any]:
@@ -90,21 +80,6 @@ def _fields_in(value: Mapping[Any, Any]) -> dict[str, Any]:
     return {name: {row.fields[0]: first, **own}} if row is not None and fits else {}
 
 
-def _order_in(value: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return the rule that *value* names by a call, and where it stands or how often; {} if it names none."""
-    one = next((value[key] for key in ("call", "calls", "tool", "first") if key in value), None)
-    word = next((key for key in (*_ORDERS, *_COUNTS) if key in value), "")
-    same = {"same": value["same"]} if "same" in value else {}
-    if len(value) != 2 + len(same) or not isinstance(one, str):
-        return {}
-    if word in _COUNTS and type(value[word]) is int:
-        return {_COUNTS[word]: value[word], "of": one, **same}
-    if word not in _ORDERS or not isinstance(value[word], str):
-        return {}
-    first, last = (value[word], one) if word in ("after", "needs") else (one, value[word])
-    return ({"every": first, "then": last} if word == "then" else {"every": last, "needs": first}) | same
-
-
 def check_of(name: str, value: Any) -> dict[str, Any]:
     """Return the fields that are meant by a check with a *name* and its *value*; {} if none is."""
     if denied := re.fullmatch("(?:not?|never|must_not|without)[-_ ](.+)|(?:not|none)(?:_of)?", name):
@@ -118,8 +93,8 @@ def check_of(name: str, value: Any) -> dict[str, Any]:
         return {"check": _words(value)} if whole else bounds[0] if len(bounds) == 1 else {}
     if (many := re.fullmatch("(contains_)?(any|all|one|some)(_of)?|or|and", name)) and isinstance(value, list):
         return _of_several(value, is_all=name == "and" or many[2] == "all")
-    if name in _CALLED:
-        return {"check": _call_in(value)}
+    if name in CALLED or (name in ("order", "in_order", "call_order", "tool_order") and isinstance(value, list)):
+        return {"check": call_in(value)}
     if re.fullmatch("is[-_]json|(json_?)?schema", name, re.IGNORECASE) and (value in (None, {}) or value is True):
         return {"check": "is_json"}
     if re.fullmatch("is[-_]json|(json_?)?schema", name, re.IGNORECASE) and isinstance(value, dict):
@@ -170,24 +145,6 @@ def _pattern(check: Any) -> str | None:
 
 def _escaped(text: str) -> str:
     return re.sub(r"([.^$*+?{}\[\]\\|()])", r"\\\1", text)
-
-
-def _call_in(value: Any) -> dict[str, Any]:
-    """Return the check that a tool was called, as *value* has it, or so often, or that several were, in their order."""
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return {"trajectory": value}
-    if isinstance(value, dict) and value and all(type(each) is int and each >= 0 for each in value.values()):
-        return {"run": [rule for name, times in value.items() for rule in _counted(str(name), times)]}
-    own = {"tool": "name", "function": "name", **dict.fromkeys(("args", "parameters", "input"), "arguments")}
-    is_named = isinstance(value, dict)
-    return {"calls": {own.get(key, key): each for key, each in value.items()} if is_named else value}
-
-
-def _counted(name: str, times: int) -> list[dict[str, Any]]:
-    """Return the rules that a tool is called so many *times*, or that all are, where *name* is a bound."""
-    if name in _COUNTS:
-        return [{_COUNTS[name]: times, "of": "*"}]
-    return [{"at_least": times, "of": name}, {"at_most": times, "of": name}] if times else [{"never": name}]
 
 
 def _words(bounds: Mapping[str, int]) -> dict[str, Any]:

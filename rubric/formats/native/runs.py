@@ -9,6 +9,7 @@ import attrs
 from attrs import field, frozen
 
 from rubric.formats import fields
+from rubric.formats.native.meant import read_or_tell
 from rubric.values.candidates import Candidate, RunMetrics, as_calls, as_events, event_kind
 from rubric.values.runs import Event, Media, Message, Run, State, SubRun, ToolCall
 
@@ -25,7 +26,13 @@ def read_run(data: Any) -> Run:
 
 def _read_event(data: Any) -> Event:
     kind = event_kind(fields.as_dict(data, "a message, a tool call, a state or a sub-run"))
-    return cast("Event", _EVENTS[kind](data))
+    return cast("Event", read_or_tell(_EVENTS[kind], data, _meant))
+
+
+def _meant(data: Any) -> Any:
+    from rubric.formats.native.meant_cases import meant_event  # noqa: PLC0415 - of errors alone
+
+    return meant_event(data, lambda one: _EVENTS[event_kind(one)](one))
 
 
 def _read_events(data: Any) -> list[Event]:

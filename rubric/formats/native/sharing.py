@@ -22,6 +22,8 @@ from rubric.formats.fields import KEYS, SeveralError, UnknownKeyError, WrongKeyE
 from rubric.formats.json_values import each_text
 from rubric.formats.rubric_items import free_name
 from rubric.formats.yaml import LONGEST_LINE, on_a_line, to_yaml
+from rubric.internals.guesses import word_cure
+from rubric.internals.secrets import redact
 from rubric.suites.cases import Case
 from rubric.suites.slots import LIKE_SLOT, SLOT, VARIABLES, check_slots, fill_slots, text_of, texts_in
 
@@ -127,9 +129,8 @@ def _check(key: str, data: Any, refused: Sequence[str] = ()) -> Data:
         line = f"; write {on_a_line({key: data[0]})[1:-1]}" if is_one else ""
         raise DefinitionError(key, mismatch("a mapping with fields of a case", data).message + line)
     known = [name for name in KEYS[Case].values() if name not in refused]
-    problems = [((*steps_of(key), name), UnknownKeyError(name, known)) for name in data if name not in known]
-    if problems:
-        raise SeveralError([*problems])
+    if unknown := [UnknownKeyError(name, known, "Case", value) for name, value in data.items() if name not in known]:
+        raise SeveralError([((*steps_of(key), each.key), each) for each in unknown])
     return data
 
 
@@ -150,11 +151,19 @@ def _case(case: Data, defaults: Data, row: Data) -> Data:
     return {**shared, **shown, **case, **own, "id": id_}
 
 
-def fill_shared(key: str, value: Any, variables: Any) -> Any:
-    """Return *value*, shared at *key*, with the *variables* of a case; refuse a slot that none fills."""
-    names = [*_mapping(variables)]
-    check_slots(value, names, key, lambda text: on_a_line({key: text})[1:-1], _braces(key))
+def fill_shared(key: str, value: Any, variables: Any, case: Data | None = None) -> Any:
+    """Return *value*, shared at *key*, with the *variables* of a *case*; refuse a slot that none fills."""
+    names, given = [*_mapping(variables)], partial(_given, case or {})
+    check_slots(value, names, key, lambda text: on_a_line({key: text})[1:-1], _braces(key), given=given)
     return fill_slots(value, variables)
+
+
+def _given(case: Data, name: str) -> str:
+    """Return the variables of *case* with its field that *name* is, or is a word for; '' if it has none."""
+    field = re.search("'(\\w+)'", word_cure("keys", "Case", name, KEYS[Case].values()))
+    value = next((case[each] for each in (name, field[1] if field else "") if isinstance(case.get(each), str)), None)
+    line = on_a_line({"variables": {**_mapping(case.get("variables")), name: value}})[1:-1]
+    return line if value is not None and len(line) <= LONGEST_LINE and redact(line) == line else ""
 
 
 def _braces(key: str) -> str:

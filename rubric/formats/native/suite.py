@@ -15,7 +15,7 @@ from rubric.formats.fields import WRITERS, Gathering, SeveralError
 from rubric.formats.files import parse_file
 from rubric.formats.native.judge import read_any_judge, read_judges, refuse_votes
 from rubric.formats.native.meant import are_rows, tell
-from rubric.formats.native.meant_cases import meant_case
+from rubric.formats.native.meant_cases import meant_case, under_meant_keys
 from rubric.formats.native.rubric import loading_of, meant_row, read_images, read_rubric, reading_from
 from rubric.formats.native.runs import read_call, read_message, read_metrics, read_run
 from rubric.formats.native.sharing import fill_shared, refuse_unfilled, share, spread, with_variables
@@ -71,7 +71,14 @@ def as_suite_data(suite: Suite) -> dict[str, Any]:
 
 
 def _read_suite(data: Any) -> Suite:
-    given, origin = spread(fields.as_dict(data, "a suite (a mapping with cases)"))
+    try:
+        return _read_typed(fields.as_dict(data, "a suite (a mapping with cases)"))
+    except (DefinitionError, SeveralError) as error:
+        raise SeveralError(under_meant_keys(fields.problems_of(error), data, _read_typed)) from None
+
+
+def _read_typed(data: dict[Any, Any]) -> Suite:
+    given, origin = spread(data)
     if isinstance(cases := given.get("cases"), dict) and all(isinstance(each, dict) for each in cases.values()):
         line = on_a_line([{"id": str(name), **case} for name, case in cases.items()])
         if len(line) <= LONGEST_LINE:
@@ -95,8 +102,12 @@ def _read_suite(data: Any) -> Suite:
 def _tell(problems: list[Any], data: dict[Any, Any], case: Any) -> list[Any]:
     """Return the *problems* of a *case* of the suite in *data*, with the case that was meant."""
 
-    def read(one: Any) -> Suite:
-        return _read_written_out(spread({**data, "cases": [one]})[0])
+    def read(one: Any) -> None:
+        try:
+            _read_written_out(spread({**data, "cases": [one]})[0])
+        except SeveralError as error:
+            if any(path[:1] == ("cases",) for path, _ in error.problems):  # the rest is told by itself
+                raise
 
     keys = [*fields.KEYS[Case].values()]
     return tell(problems, case, lambda one: meant_case(one, read, keys, meant_row)) or problems
@@ -239,7 +250,7 @@ def _rubric_of(case: dict[str, Any], named: dict[Any, Any], default: Any, shared
     rubric = case.get("rubric", default)
     if not _is_reference(rubric):
         is_own = "rubric" in case or rubric is None or (isinstance(shared, str) and _is_path(shared))
-        return rubric if is_own else fill_shared("rubric", rubric, case.get("variables", {}))
+        return rubric if is_own else fill_shared("rubric", rubric, case.get("variables", {}), case)
     name, known = rubric["ref"], [str(key) for key in named]
     found = named.get(name) if isinstance(name, str) else None
     if found is None:
