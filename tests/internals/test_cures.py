@@ -359,7 +359,14 @@ def test_a_key_of_another_system_is_answered_with_ours(kind: str, key: str) -> N
         owner, _, of_kind = kind.partition(".")
         at = (own | of_suite)[owner]
         at.pop(key, None)
-        values = {"": 1, "rows": [{"id": "a"}], "cases": [case], "sentence": "Is polite", "offline": "offline"}
+        values = {
+            "": 1,
+            "mapping": {"output": "1"},
+            "rows": [{"id": "a"}],
+            "cases": [case],
+            "sentence": "Is polite",
+            "offline": "offline",
+        }
         at[word] = (values | {"verdict": False, "texts": ["a", "b"], "expression": "vars.lang == 'de'"})[of_kind]
         text = json.dumps(suite if owner in of_suite else data)
         read = partial(package.loads_suite, format="native") if owner in of_suite else package.loads
