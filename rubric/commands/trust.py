@@ -19,6 +19,7 @@ from rubric.commands.kept_runs import last_runs
 from rubric.commands.options import BY, FORMAT, JUDGE, LABEL_COLUMN, PATH, RISK, refuse_folder, refuse_given
 from rubric.commands.output import Command, Refusal, print_json, print_line, print_result
 from rubric.commands.view import check_rubrics, results_of
+from rubric.commands.wrong_lines import TYPED
 from rubric.suites import Report
 
 FINE, WORSE = 0, 1
@@ -167,30 +168,46 @@ def _check_page(_: click.Context, __: click.Parameter, out: Path | None) -> Path
 
 
 def _check(context: click.Context) -> None:
-    """Refuse runs in another order, groups of one, and a page of results without their rubric."""
-    new, old, by = (context.params[name] for name in ("new", "old", "by"))
+    """Refuse runs in another order, an old one that is named twice, groups of one, and a page without its rubric."""
+    new, old, by, baseline = (context.params[name] for name in ("new", "old", "by", "baseline"))
     if by in ("id", "key"):
         raise WrongLineError("runs are paired by key, else by place; --by shows groups", {"WITHOUT": ("by",)})
-    if old is not None and _is_old(new) and not _is_old(old):
-        message = f"the new run comes first, and {new} is called as the old one is"
-        raise WrongLineError(message, {"ARGUMENTS": [str(old), str(new)]})
-    reports = [file for file in (new, old) if file is not None and file.suffix == ".json" and file.is_file()]
-    is_page = any(context.params[name] for name in ("out", "rubrics", "judge"))
-    if not is_page and reports and not any(map(holds_results, reports)):
-        said = f"{reports[0]} is a report, and a page compares two; in CI, a run is told beside a report by --baseline"
-        raise WrongLineError(said, {"out": ("--out", "page.html"), "WITHOUT": ("by",)})
+    if baseline is not None and (new is None or old is not None):
+        cure = "such as rubric compare new.jsonl --baseline old.jsonl"
+        raise click.UsageError(f"--baseline names the old run beside one new run, {cure}")
+    if by is not None and new is not None and new.suffix == ".json" and new.is_file() and not holds_results(new):
+        said = f"{new} is a report; groups are of results, as kept runs have them, such as rubric compare --by {by}"
+        raise WrongLineError(said, {"WITHOUT": ("by",)})
+    if old is not None and new.exists() and old.exists() and (sign := _turned_by(new, old)):
+        typed = [word for word in context.meta[TYPED] if Path(word) != old]
+        line = shlex.join(["rubric", "compare", *typed, "--baseline", str(old)])
+        said = f"the new run comes first, and by its {sign} {new} is the older one (if not, such as {line})"
+        raise WrongLineError(said, {"ARGUMENTS": [str(old), str(new)]})
     if new is not None and context.params["out"] is not None:
         check_rubrics(new, context.params["rubrics"])
 
 
-def _is_old(file: Path) -> bool:
-    """True if *file* is called as the older of two runs is."""
-    return re.search(r"(?i)(?<![a-z])(old|before|base|baseline|prev|previous)(?![a-z])", file.stem) is not None
+_OLD = {"old", "before", "base", "baseline", "prev", "previous", "earlier", "main", "master", "control", "reference"}
+_NEW = {"new", "after", "pr", "candidate", "head", "current", "latest", "branch", "feature", "treatment", "next"}
+_MOMENT = 0.5  # files that are written together, as by a checkout, have times without an order
+
+
+def _turned_by(new: Path, old: Path) -> str:
+    """Return what tells that the run *old* is the newer one: its `name`, or the `time` of its file; '' if it is not."""
+    words, others = (re.findall(r"[a-z]+|\d+", str(file).lower()) for file in (new, old))
+    own = ({*words} - {*others}, {*others} - {*words})
+    ages: list[Any] = [bool(_NEW & each) - bool(_OLD & each) for each in own]
+    if ages[0] == ages[1] and re.sub(r"\d+", "0", str(new)) == re.sub(r"\d+", "0", str(old)):  # as of v1 and v2
+        ages = [[int(word) for word in each if word.isdigit()] for each in (words, others)]
+    if ages[0] != ages[1]:
+        return "name" * (ages[0] < ages[1])
+    return "time" * (new.stat().st_mtime + _MOMENT < old.stat().st_mtime)
 
 
 @click.command(cls=Command, check=_check)
 @click.argument("new", type=PATH, required=False)
 @click.argument("old", type=PATH, required=False)
+@click.option("--baseline", type=PATH, metavar="OLD", help="The old run, named as such: no order is read from its age.")
 @click.option("--labels", nargs=2, type=PATH, metavar="NEW OLD", help="Labels of the new and of the old outputs.")
 @BY
 @click.option(
@@ -207,14 +224,15 @@ def compare(new: Path | None, old: Path | None, *, by: str | None, out: Path | N
     """
     Compare two runs over the same candidates.
 
-    NEW and OLD are what `grade-many --out` wrote, or folders of kept runs, paired by key, else by place; without them,
-    the last two kept runs of the same files. --by is for a column that grade-many --by has kept. With --out, they may
-    be reports of suites in JSON; lines of results need --rubric for the page, and --judge where it was a panel.
+    NEW and OLD are what `grade-many --out` wrote, reports of suites in JSON, or folders of kept runs, paired by key,
+    else by place; without them, the last two kept runs of the same files. Where names or times say that OLD is the
+    newer one, they are refused. --by is for a column that grade-many --by has kept. For the page, lines of results need
+    --rubric, and --judge where it was a panel.
 
     Exit codes: 0 no worse, 1 the pass rate or the score, of all or of a group, is worse and chance does not explain it,
     2 bad input, or a case of a report is no longer graded.
     """
-    labels, rubrics, of = given["labels"], given["rubrics"], ""
+    labels, rubrics, of, old = given["labels"], given["rubrics"], "", old or given["baseline"]
     if new is None:
         new, old = (folder / "results.jsonl" for folder in last_runs(2))
         of = f", runs of {shlex.join(json.loads((new.parent / 'run.json').read_bytes())['files'])}"
@@ -223,21 +241,28 @@ def compare(new: Path | None, old: Path | None, *, by: str | None, out: Path | N
     new, old = (each / "results.jsonl" if each.is_dir() else each for each in (new, old))
     if out is None and (rubrics or judge is not None):
         raise Refusal("--rubric and --judge are for the page of both runs; name its file with --out page.html")
-    if by is None and out is not None and not holds_results(new) and not holds_results(old):
+    is_json, names = given["form"] == "json", {"new": str(new), "old": str(old)}
+    if not is_json:
+        print_line(f"new: {new}, old: {old}{of}")
+    if by is None and not holds_results(new) and not holds_results(old):
         report, earlier = Report.load(new), Report.load(old)
-        report.write(out, against=earlier)
-        print_line(f"wrote {out}", problem=True)
-        compared = report.compare(earlier)
-        print_result(compared, given["form"])
-        sys.exit(compared.exit_code)
+        if out is not None:
+            report.write(out, against=earlier)
+        found = report.compare(earlier)
+        code = found.exit_code
+    else:
+        if out is not None:
+            people = from_extra("rubric.trust", "Labels").read(labels[0]) if labels else None
+            first, second = (_either(file, rubrics, judge) for file in (new, old))
+            first.report(out, against=second, labels=people)
+        found = from_extra("rubric.trust", "compare")(new, old, labels, by=by)
+        worse = [one for one in found if one.id in ("pass rate", "score") and one.interval[1] < 0]
+        worse += [c for group in found.groups.values() for c in group if c.is_shown and c.difference < 0]
+        code = WORSE if worse else FINE
     if out is not None:
-        people = from_extra("rubric.trust", "Labels").read(labels[0]) if labels else None
-        first, second = (_either(file, rubrics, judge) for file in (new, old))
-        first.report(out, against=second, labels=people)
-    if given["form"] != "json":
-        print_line(f"new: {new}, old: {old}{of}", problem=True)
-    found = from_extra("rubric.trust", "compare")(new, old, labels, by=by)
-    print_result(found, given["form"])
-    worse = [one for one in found if one.id in ("pass rate", "score") and one.interval[1] < 0]
-    worse += [c for group in found.groups.values() for c in group if c.is_shown and c.difference < 0]
-    sys.exit(WORSE if worse else FINE)
+        print_line(f"wrote {out}", problem=True)
+    if is_json:
+        print_json({"files": names, **found.to_dict()})
+    else:
+        print_result(found, "table")
+    sys.exit(code)

@@ -638,7 +638,7 @@ def test_files_in_the_wrong_order_are_told_in_the_right_one(folder: Path, comman
 @pytest.mark.parametrize(("words", "said"), [
     (("grade", "polite.yaml", "texts.csv", "--max-cost", "1"), "; write rubric grade-many polite.yaml texts.csv --max-cost 1"),
     (("plan", "polite.yaml", "texts.csv", "--text-column", "output"), "? Write rubric plan polite.yaml texts.csv --column"),
-    (("compare", "b.jsonl", "--baseline", "a.jsonl"), "the old run comes second; write rubric compare b.jsonl a.jsonl"),
+    (("compare", "b.jsonl", "--previous", "a.jsonl"), "did you mean '--baseline'? Write rubric compare b.jsonl --baseline a.jsonl"),
     (("validate", "--file", "polite.yaml"), "without an option; write rubric validate polite.yaml"),
     (("init", "--name", "mine"), "into a folder; write rubric init mine"),
     (("label", "polite.yaml", "--annotator", "ann"), "a file of labels, such as --out ann.csv"),

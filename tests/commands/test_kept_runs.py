@@ -233,7 +233,7 @@ def test_the_last_two_runs_of_the_same_files_are_compared() -> None:
     assert "pass rate" in found.stdout
     assert run("compare", "one.jsonl").exit_code == 2
     lacking = run("compare", "--by", "topic")
-    (new, old), (which, message) = kept(), lacking.stderr.splitlines()
+    (new, old), which, message = kept(), lacking.stdout.strip(), lacking.stderr
     assert which == f"new: {new / 'results.jsonl'}, old: {old / 'results.jsonl'}, runs of rubric.yaml replies.jsonl"
     assert "grade the new and the old run again" in message
 
@@ -460,5 +460,5 @@ def test_runs_of_two_files_are_compared_by_the_line_that_the_refusal_prints(fold
     _, _, line = refused.stderr.partition("to compare with another file's, such as rubric ")
     new, old = kept()
     found = run(*shlex.split(line))
-    assert f"new: {new / 'results.jsonl'}, old: {old / 'results.jsonl'}" in found.stderr
+    assert f"new: {new / 'results.jsonl'}, old: {old / 'results.jsonl'}" in found.stdout
     assert found.exit_code == 0

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
 from typing import TYPE_CHECKING, get_args
 
 import pytest
@@ -83,7 +86,33 @@ def test_compare_fails_where_a_drop_is_no_chance(files: tuple[Path, Path], tmp_p
     grades(BOTH, {key: {**said, "good": False} for key, said in JUDGE.items()}).to_jsonl(worse)
     assert run("compare", files[0], files[0]).exit_code == 0
     assert run("compare", worse, files[0]).exit_code == 1
-    assert run("compare", files[0], worse).exit_code == 0
+    assert run("compare", files[0], "--baseline", worse).exit_code == 0
+
+
+@pytest.mark.parametrize(("new", "old", "said"), [
+    ("main", "pr", "by its name main.json is the older one"),
+    ("v9", "v10", "by its name v9.json is the older one"),
+    ("a", "b", "by its time a.json is the older one"),
+    ("b", "a", ""),
+    ("pr", "main", ""),
+    ("a", "c", ""),
+])  # fmt: skip
+def test_the_older_run_is_not_taken_for_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new: str, old: str, said: str
+) -> None:
+    """By names, else by the times of files; both lines are printed, each runs, and the output names both files."""
+    monkeypatch.chdir(tmp_path)
+    for n, name in enumerate(("pr", "v10", "v9", "a", "main", "b")):
+        Suite("s", [Case("c", Rubric("r", ["Thank you"]), output="Thank you")]).run("offline").write(f"{name}.json")
+        os.utime(f"{name}.json", (n, n))
+    os.utime(shutil.copy("a.json", "c.json"), (3.2, 3.2))
+    done = run("compare", f"{new}.json", f"{old}.json")
+    assert (done.exit_code, said in done.output) == (2 if said else 0, True), done.output
+    lines = re.findall(r"rubric (compare [^);]*)", done.stderr)[: 2 * bool(said)] or [f"compare {new}.json {old}.json"]
+    shown = [f"new: {new}.json, old: {old}.json", f"new: {old}.json, old: {new}.json"]
+    for line, files in zip(lines, shown, strict=False):
+        assert files in run(*line.split()).stdout
+        assert '"new": "' in run(*line.split(), "--format", "json").stdout
 
 
 def test_compare_by_a_column_that_the_runs_have_kept(tmp_path: Path) -> None:

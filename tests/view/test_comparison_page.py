@@ -145,7 +145,9 @@ def test_the_command_writes_the_page(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["compare", *[str(tmp_path / "a.json")] * 2, "--rubric", "r.yaml"])
     assert (done.exit_code, "name its file with --out page.html" in done.stderr) == (2, True)
     done = CliRunner().invoke(main, ["compare", *[str(tmp_path / "a.json")] * 2])
-    assert (done.exit_code, "is a report, and a page compares two" in done.stderr) == (2, True)
+    assert (done.exit_code, "No worse than the baseline" in done.stdout) == (0, True)
+    done = CliRunner().invoke(main, ["compare", *[str(tmp_path / "a.json")] * 2, "--by", "tag"])
+    assert (done.exit_code, "a.json is a report; groups are of results" in done.stderr) == (2, True)
 
 
 def test_texts_are_shown_with_their_differences_and_both_reasons(browser: Browser, page: str, tmp_path: Path) -> None:
