@@ -14,11 +14,11 @@ import click
 
 from rubric import DefinitionError, Grades, Rubric, RubricError, load, load_suite
 from rubric.commands.file_arguments import WrongLineError, first_row, holds_results, kind_of, rubrics_in
-from rubric.commands.kept_runs import folder_of_runs, kept_runs
+from rubric.commands.kept_runs import folder_of_runs, kept_runs, last_runs
 from rubric.commands.local_server import NO_BROWSER, PORT, LocalServer, Page
-from rubric.commands.options import JUDGE, PATH
-from rubric.commands.output import Command, Refusal
-from rubric.embed import read_json
+from rubric.commands.options import JUDGE, PATH, refuse_folder, refuse_given, refuse_inputs
+from rubric.commands.output import Command, Refusal, print_line
+from rubric.embed import RowBuilder, read_json
 from rubric.formats.projects import is_rubric
 from rubric.labelling.drawing import Draw
 from rubric.labelling.sheet import Answer, Sheet
@@ -26,6 +26,7 @@ from rubric.runs import is_run
 from rubric.suites import Report
 from rubric.suites.report import dump_json
 from rubric.suites.report import summary as figures_of
+from rubric.suites.reporters.registry import reporter_for
 from rubric.view import html, store_page
 from rubric.view.page import results_page
 from rubric.view.suite_page import render
@@ -70,6 +71,24 @@ def results_of(file: Path, paths: Sequence[Path], judge: Any) -> Grades:
     for path in paths:
         rubrics += [load(path)] if is_rubric(path) else [case.rubric for case in load_suite(path).cases]
     return Grades.read_jsonl(file, {rubric.digest: rubric for rubric in rubrics}.values(), judge)
+
+
+def write(file: Path, out: Path, rubrics: Sequence[Path], judge: Any) -> None:
+    """Write what is in *file*, a report, results or the folder of a kept run, in the form that ends the name *out*."""
+    reporter_for(out)
+    refuse_folder(out)
+    file = file / "report.json" if file.is_dir() else file
+    if not file.is_file():
+        raise Refusal(f"{file}: there is no such file; a folder is that of one run, such as in .rubric/runs")
+    refuse_inputs(out, [file])
+    if not holds_results(file):
+        refuse_given({"rubrics", "judge"}, "is for lines of results, and this file holds none")
+        Report.load(file).write(out)
+    elif out.suffix.lower() in (".html", ".htm"):
+        results_of(file, rubrics, judge).report(out)
+    else:
+        Report(file.stem, tuple(map(RowBuilder().of, results_of(file, rubrics, judge)))).write(out)
+    print_line(f"wrote {out}", problem=True)
 
 
 def _query(fields: dict[str, str]) -> store_page.Query:
@@ -156,18 +175,26 @@ def _check(context: click.Context) -> None:
 @click.command(cls=Command, check=_check)
 @click.argument("results", type=PATH, required=False, metavar="[FILE]")
 @click.option("--rubric", "rubrics", type=PATH, multiple=True, metavar="FILE", help="The rubric, or suite, of results.")
+@click.option("--out", type=PATH, metavar="FILE", help="Write it, by ending: a page (.html), a table (.csv), ...")
 @JUDGE
 @PORT
 @NO_BROWSER
-def view(results: Path | None, rubrics: tuple[Path, ...], judge: Any, port: int, *, no_browser: bool) -> None:
+def view(
+    results: Path | None, rubrics: Sequence[Path], out: Path | None, judge: Any, port: int, *, no_browser: bool
+) -> None:
     """
-    Show kept runs, a store, a report or results in the browser.
+    Show kept runs, a store, a report or results in the browser, or write a page of them.
 
     Without FILE, or for a folder, list what is in it; on the page of a kept run, labels can be given. FILE is a store
     (every request to a judge with its messages and its raw reply), a report in JSON, or the results of `grade-many
     --out`; these need --rubric, and --judge where it was a panel. All can be searched. Only this machine and this user
-    can open the address; nothing but labels is written.
+    can open the address; nothing but labels is written. With --out, no page is served: a report, results or a kept run,
+    else the last one, are written as a page, a table, or a report for CI.
     """
+    if out is not None:
+        refuse_given({"port", "no_browser"}, "is for a page that is served, and --out writes a file")
+        write(results or last_runs(1)[0], out, rubrics, judge)
+        return
     file = results or folder_of_runs()
     if file is None:
         raise click.UsageError("RUBRIC_RUNS is empty, so no runs are kept; name a file or a folder")

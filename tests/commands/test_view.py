@@ -265,3 +265,32 @@ def test_the_command_prints_its_address_and_ends_at_an_interrupt(store: Path, tm
         process.send_signal(signal.SIGINT)
         _, problem = process.communicate(timeout=30)
     assert (process.returncode, problem) == (0, "")
+
+
+def test_what_was_graded_is_written_as_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report, results or a kept run, in the form of the ending; no page is served, and nothing is graded again."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RUBRIC_RUNS", "runs")
+    Path("r.yaml").write_text("rubric: r\ncriteria: [Says thank you]\n")
+    Path("rows.jsonl").write_text('{"key": "a", "output": "Thank you"}\n')
+    CliRunner().invoke(main, ["grade-many", "r.yaml", "rows.jsonl", "-j", "offline", "--out", "new.jsonl"])
+    REPORT.write("report.json")
+    for line, held in (
+        ("report.json --out page.html", "<html"),
+        ("report.json --out table.csv", "found"),
+        ("new.jsonl --rubric r.yaml --out results.html", "<html"),
+        ("new.jsonl --rubric r.yaml --out results.csv", "Thank you"),
+        (f"{next(Path('runs').iterdir())} --out junit.xml", "<testsuite"),
+        ("--out last.html", "Thank you"),
+    ):
+        done = CliRunner().invoke(main, ["view", *line.split()])
+        assert (done.exit_code, held in Path(line.split()[-1]).read_text()) == (0, True), done.output
+    for line, said in (
+        ("new.jsonl --out p.html", "write rubric view new.jsonl --out p.html --rubric r.yaml"),
+        ("report.json --out p.html --no-browser", "write rubric view report.json --out p.html"),
+        ("report.json --out report.json", "this file is read"),
+        ("report.json --out page.foo", "names no reporter"),
+        (". --out p.html", "a folder is that of one run"),
+    ):
+        done = CliRunner().invoke(main, ["view", *line.split()])
+        assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
