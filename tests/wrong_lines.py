@@ -41,6 +41,7 @@ FILES["results.jsonl"] = (
     .collect()
     .to_jsonl()
 )
+FILES["keyless.jsonl"] = FILES["results.jsonl"].replace('"key":', '"was":')
 FILES["before.jsonl"] = FILES["found.json"] = FILES["results.jsonl"]
 _OF_ARGUMENTS = {
     "results": "results.jsonl", "new": "results.jsonl", "old": "results.jsonl", "others": "labels.csv",

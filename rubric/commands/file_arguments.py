@@ -56,6 +56,14 @@ def holds_results(path: Path) -> bool:
     return not {"findings", "end_of_shard"}.isdisjoint(first_row(path, ".jsonl"))
 
 
+def is_report(path: Path) -> bool:
+    """True if the file at *path* is a report of a suite in JSON."""
+    if path.suffix != ".json" or not path.is_file():
+        return False
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return '"rubric-report/' in file.read(60)
+
+
 def first_row(path: Path, kind: str = "") -> Mapping[str, Any]:
     """Return the first row of the file at *path*, by *kind* or its suffix; {} if it has none, or is broken."""
     with suppress(RubricError, OSError, ImportError):
@@ -177,7 +185,9 @@ def find_command(command: click.Command, files: Sequence[str], values: Collectio
     if command.name == "grade" and files[:1] == ["many"]:
         return "grade-many", "grade-many is one word", {"ARGUMENTS": files[1:]}
     if command.name == "grade" and are_many(files):
-        return "grade-many", "grade-many grades many candidates", {}
+        are_texts = sum(Path(file).suffix in TEXTS and Path(file).exists() for file in files) > 1
+        fails = {"min_pass_rate": ("--min-pass-rate", "1")} if are_texts else {}  # as one that fails ends with 1
+        return "grade-many", "grade-many grades many candidates", fails
     if command.name == "grade-many" and (alone := pick_alone(files)):
         return "grade", "grade grades one candidate, or a suite", {"ARGUMENTS": alone}
     is_variadic = any(each.nargs < 0 for each in arguments_of(command))
@@ -206,7 +216,7 @@ def are_enough(command: click.Command, files: Sequence[str]) -> bool:
     """True if *command* needs no more than *files*, and they are there; a suite is enough for `grade`."""
     kinds = [*map(kind_of, files)]
     own = arguments_of(command)
-    is_suite = command.name == "grade" and kinds[:1] == ["*"] and Path(files[0]).suffix in _TREES
+    is_suite = command.name in ("grade", "plan") and kinds[:1] == ["*"] and Path(files[0]).suffix in _TREES
     is_whole = is_suite or (not kinds and len(own) == 1 and not own[0].required)
     return all(kinds) and (is_whole or len(kinds) >= len(places_of(command)))
 
@@ -325,10 +335,11 @@ def check_files(context: click.Context) -> None:
     first, where = (places[1], "last") if places[:1] == ["*"] and len(places) > 1 else (places[0], "first")
     if put_in_order(command, files) != files and Path(files[places.index(first)]).suffix.lower() not in _TREES:
         raise click.UsageError(f"the {first} come{'s' * (first == 'rubric')} {where}")
-    if command.name == "grade-many" and pick_alone(files):
+    are_texts = command.name == "grade" and files[2:] and are_many(files)
+    if are_texts or (command.name == "grade-many" and pick_alone(files)):
         raise click.UsageError("grade grades one candidate, or a suite")
     for place, file in zip([*places, *places[-1:] * len(files)], files, strict=False):
-        if context.meta.get(TRIAL) and not Path(file).exists() and " " not in file:
+        if context.meta.get(TRIAL) and not Path(file).exists() and " " not in file and file != "-":
             continue  # what is not there is told when it is read
         if file == "-" or Path(file).is_fifo() or Path(file).is_char_device():
             _check_pipe(command, place, file, files)

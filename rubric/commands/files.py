@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -119,7 +120,13 @@ def _check_written(name: str) -> None:
 
 def _check_form(context: click.Context) -> None:
     """Refuse the name of a format as that of the file to write."""
-    out = context.params["out"]
+    file, out = Path(context.params["file"]), context.params["out"]
+    if file.is_dir():
+        first = next(rubric_files([str(file)]), str(file / "rubric.yaml"))
+        cure = (
+            f"such as rubric convert {shlex.quote(first)}, and what is wrong in all is told by rubric validate {file}"
+        )
+        raise click.UsageError(f"{file} is a folder, and each file is converted by itself, {cure}")
     if out in ("json", "yaml", "yml"):
         raise WrongLineError(f"--out {out} is no file", {"out": ("--out", f"converted.{out}")})
     if out in written_names():

@@ -21,7 +21,7 @@ from rubric import Candidate, DefinitionError, Grade, Grades, Limits, Rubric, St
 from rubric import grade_many as grade_candidates
 from rubric import plan as plan_calls
 from rubric.commands import options, output
-from rubric.commands.file_arguments import MISSING, SUCH_AS, TEXTS, WrongLineError, columns_of, first_row
+from rubric.commands.file_arguments import MISSING, SUCH_AS, TEXTS, WrongLineError, columns_of, first_row, is_report
 from rubric.commands.kept_runs import Keeper, candidate_digest, last_runs
 from rubric.commands.messages import in_options
 from rubric.commands.options import refuse_given
@@ -437,6 +437,9 @@ def _check_parts(context: click.Context) -> None:
         raise WrongLineError("the file to write is an option", change)
     if absent:
         raise WrongLineError(f"{absent[0]}: {MISSING}", {})
+    if reports := [str(part) for part in parts if is_report(part)]:
+        cure = "those of several jobs stay files of their own, such as --out junit-1.xml, of which CI reads all"
+        raise click.UsageError(f"{reports[0]} is a report of a suite, and merge takes results of grade-many; {cure}")
     if context.params["out"] is None:
         raise WrongLineError("Missing option '--out'", {"out": ("--out", "all.jsonl"), **SUCH_AS})
 

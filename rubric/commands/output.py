@@ -28,9 +28,9 @@ from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.text import Text
 
 from rubric import Grade, RubricError, Ungraded
-from rubric.commands.file_arguments import check_files, kind_of
+from rubric.commands.file_arguments import WrongLineError, check_files, is_report, kind_of
 from rubric.commands.messages import in_options
-from rubric.commands.wrong_lines import TYPED, meant, meant_in
+from rubric.commands.wrong_lines import TYPED, meant, meant_in, once
 from rubric.driving import Usage
 from rubric.embed import TOLERANCE, plugins, shown
 from rubric.engine import SPENT
@@ -167,7 +167,9 @@ class _OneVoice(click.Command):
         for option, times in Counter(given).items():
             if times > 1 and isinstance(option, click.Option) and not (option.multiple or option.is_flag):
                 message = f"{option.opts[0]} is given {times} times, and takes one value; give it once"
-                raise click.UsageError(message, ctx)
+                problem = WrongLineError(message, once(ctx, option, args))
+                problem.ctx = ctx
+                raise problem
         return super().parse_args(ctx, args)
 
 
@@ -297,7 +299,8 @@ class Commands(_OneVoice, click.Group):
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             names = self.list_commands(ctx)
             begun = [name for name in names if name.startswith(args[0]) and len(args[0]) > 2]  # noqa: PLR2004
-            cure = word_cure("commands", kind_of(*args[1:2]), args[0], names) or f"; there are {', '.join(names)}"
+            held = "results" if is_report(Path(*args[1:2])) else kind_of(*args[1:2])
+            cure = word_cure("commands", held, args[0], names) or f"; there are {', '.join(names)}"
             cure = f"; did you mean {begun[0]!r}?" if len(begun) == 1 else cure
             said, found = f"no such command {args[0]!r}{cure}", self.get_command(ctx, meant_in(cure))
             if kind := kind_of(args[0]) or "*" * ("." in args[0]):
@@ -307,7 +310,7 @@ class Commands(_OneVoice, click.Group):
             elif args[1:] and not kind and (own := self.get_command(ctx, args[1])) and not Path(args[1]).exists():
                 said = f"{args[0]} is named twice" if args[0] == ctx.info_name else f"no such command {args[0]!r}"
                 found, args = own, args[1:]
-            elif found and not isinstance(found, Commands) and args[1:] and not kind_of(args[1]):
+            elif found and not isinstance(found, Commands) and args[1:] and not kind_of(args[1]) and args[1][:1] != "-":
                 is_value = any(args[1] in getattr(each.type, "choices", ()) for each in found.params)
                 cure = word_cure("commands", "", args[1], names)  # as in `test run suite.yaml`
                 is_command = bool(meant_in(cure)) and not is_value

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from rubric import Grades, LoadError, Rubric, dump, load
-from rubric.commands.file_arguments import WrongLineError, columns_of, holds_results
+from rubric.commands.file_arguments import TRIAL, WrongLineError, columns_of, first_row, holds_results, is_report
 from rubric.commands.kept_runs import last_runs
 from rubric.commands.options import BY, FORMAT, JUDGE, LABEL_COLUMN, PATH, RISK, refuse_folder, refuse_given
 from rubric.commands.output import Command, Refusal, print_json, print_line, print_result
@@ -48,7 +48,19 @@ def keep(rubric: Rubric, file: Path, what: str, *, write: bool) -> None:
 AIMS = ("agreement", "balanced", "cost", "TPR", "TNR", "pass rate")  # as in `rubric.trust`, which needs an extra
 
 
-@click.command(cls=Command)
+def _check_keys(context: click.Context) -> None:
+    """Refuse, in a line that is tried, labels by key of results that have none."""
+    results, labels = context.params["results"], context.params["others"]
+    if context.meta.get(TRIAL) and labels is not None and (row := first_row(results, ".jsonl")):
+        is_by_key = "key" in first_row(labels) or any(each[:4] == "key=" for each in context.params["columns"])
+        if is_by_key and "findings" in row and row.get("key") is None:
+            cure = (
+                "grade with them, such as rubric grade-many rubric.yaml answers.jsonl --column key=id --out new.jsonl"
+            )
+            raise click.UsageError(f"{results} has no keys, and {labels} has; {cure}")
+
+
+@click.command(cls=Command, check=_check_keys)
 @click.argument("results", type=PATH)
 @click.argument("others", type=PATH, required=False)
 @click.option("--out", type=PATH, metavar="FILE", help="Write it here as YAML, as a baseline for --against.")
@@ -175,7 +187,7 @@ def _check(context: click.Context) -> None:
     if baseline is not None and (new is None or old is not None):
         cure = "such as rubric compare new.jsonl --baseline old.jsonl"
         raise click.UsageError(f"--baseline names the old run beside one new run, {cure}")
-    if by is not None and new is not None and new.suffix == ".json" and new.is_file() and not holds_results(new):
+    if by is not None and new is not None and is_report(new):
         said = f"{new} is a report; groups are of results, as kept runs have them, such as rubric compare --by {by}"
         raise WrongLineError(said, {"WITHOUT": ("by",)})
     if old is not None and new.exists() and old.exists() and (sign := _turned_by(new, old)):

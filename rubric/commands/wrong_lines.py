@@ -23,6 +23,7 @@ from rubric.commands.file_arguments import (
     MISSING,
     MODEL,
     SUCH_AS,
+    TEXTS,
     TRIAL,
     Change,
     are_enough,
@@ -41,7 +42,7 @@ from rubric.commands.file_arguments import (
 )
 from rubric.commands.messages import in_options
 from rubric.embed import clean, source_of
-from rubric.internals.guesses import word_cure
+from rubric.internals.guesses import cures_in, term_of, word_cure
 
 TYPED = "rubric.typed"
 """Where a context has the words that were typed for its command."""
@@ -60,6 +61,9 @@ _DELIMITERS = (";", "|", ":", "\t", "\\t", "tab")
 _PRINTED = (".json", ".jsonl", ".log", ".md", ".out", ".txt", ".yaml", ".yml")  # as which what is printed may be kept
 
 _ELSEWHERE = "; it belongs to rubric "
+_SOME, _SOME_ROWS = (".jsonl", ".ndjson", ".csv"), "some.jsonl"  # rows, and the file of those that are chosen before
+_PLACEHOLDERS = {"rubric.yaml": "rubric", "results.jsonl": "results", "rows.jsonl": "*", "answer.txt": "*"}
+_SETTINGS = {"timeout": "60", "retries": "3", "seed": "1", "temperature": "0", "max_tokens": "1000"}  # of a judge
 
 Unit = tuple[str, Sequence[str]]
 """Words, and what they are: "" an argument, a parameter, FILE 1, ARGUMENTS, COMMAND, TEXT, without."""
@@ -113,9 +117,13 @@ def meant(
             change.pop("WITHOUT", None)
     said, units = _read_options(said, context, command, typed)
     said = said if units is None else _with_line(said, group, command, _changed(units, change or {}), before)
-    for placeholder, kind in {"rubric.yaml": "rubric", "results.jsonl": "results", "rows.jsonl": "*"}.items():
-        if len(own := [file for file in files if kind_of(file) == kind]) == 1:  # which lines of Python name too
-            said = said.replace(f"'{placeholder}'", f"'{own[0]}'")
+    for placeholder, kind in _PLACEHOLDERS.items():
+        own = [file for file in files if kind_of(file) == kind and re.fullmatch(r"[\w./-]+", file)]
+        is_read = len(own) == 1 and placeholder not in typed and command.name != "init"
+        suffixes = TEXTS if placeholder == "answer.txt" else _SOME[: 3 - ("jq " in said)]
+        if is_read and (kind != "*" or Path(own[0]).suffix in suffixes):
+            said = re.sub(rf"(?<![\w./-])(?<!> )(?<!--out ){re.escape(placeholder)}(?!\w)", own[0], said)
+            said = said.replace(_SOME_ROWS, f"some{Path(own[0]).suffix}") if placeholder == "rows.jsonl" else said
     return said
 
 
@@ -138,6 +146,11 @@ def _read_options(
     """Return what is *said*, also of unknown options, and the units *typed*; None where one is a sentence."""
     units, is_whole, by_cure = list[Unit](), not isinstance(command, click.Group), dict[str, list[str]]()
     rest = _units(own := _options_of(command, context), typed)
+    values = {}
+    for (_, words), (kind, (after, *_)) in pairwise([*rest, ("", [""])]):
+        name, _, value = words[0].partition("=")
+        values[name] = value or " ".join(words[1:]) or after * (not kind and after[:1] != "-")
+    settings, model = dict[str, str](), values.get("-j") or values.get("--judge") or ""
     while rest:
         unit = rest.pop(0)
         option, _, value = unit[1][0].partition("=")
@@ -155,16 +168,33 @@ def _read_options(
             cure = "; did you mean '--filter'?"
         if cure == "; did you mean '--filter'?" and re.search(r"\b(and|not|or)\b", given):
             cure = _option_cure(context, command, "--exclude", others)
-        plain = _UNITS.sub("", given)
-        cure = re.sub(r"\{value\|(.*?)\}", plain if plain.replace(".", "", 1).isdigit() else r"\1", cure)
+        besides = (
+            (other, f"; {cure}") for other in values for cure, words in cures_in("options", other) if option in words
+        )
+        beside, cure = next(besides, ("", cure))
+        for name, filled in (("value", given), ("beside", values.get(beside, ""))):
+            cure = re.sub(rf"\{{{name}\|(.*?)\}}", lambda found, by=filled: _like(found[1], by), cure)  # type: ignore[misc]
+        if "{settings}" in cure:
+            setting = term_of(option.strip("-").replace("-", "_")) or "temperature"
+            settings[setting] = _like(_SETTINGS[setting], given)
         by_cure.setdefault(_ACTION.sub("; ", cure, count=1), []).append(option)
         typed_already = {name for name, _ in (*units, *rest)}
         added = _Unknown(option, value, cure, command, own, others, typed_already).units(rest)
         units, is_whole = units + added, is_whole and bool(added)
-    said = _joined(
-        said, *(f"no such option {', '.join(dict.fromkeys(names))}{cure}" for cure, names in by_cure.items())
-    )
+    yaml, code = (", ".join(map(sign.join, settings.items())) for sign in (": ", "="))
+    for cure, names in by_cure.items():
+        told = re.sub(r"(Judge\('.*?', )\{settings\}", rf"\1{code}", cure).replace("{settings}", yaml)
+        told = told.replace("openai/gpt-5", model) if model and told != cure else told
+        said = _joined(said, f"no such option {', '.join(dict.fromkeys(names))}{told}")
     return said, units if is_whole else None
+
+
+def _like(default: str, value: str) -> str:
+    """Return the *value* that was typed, if it is of the kind of *default*, which stands for it in a cure."""
+    plain = _UNITS.sub("", value)
+    if default.replace(".", "", 1).isdigit():
+        return plain if plain.replace("." * (not default.isdigit()), "", 1).isdigit() else default
+    return value if re.fullmatch(r"[\w./:%,-]+", value) else default
 
 
 def _forms(own: Mapping[str, click.Option]) -> Collection[str]:
@@ -227,7 +257,7 @@ class _Unknown:
 
         A file that is there is the value of an option that is left out, if the command needs no more files.
         """
-        kind, what = self.action
+        kind, what = ("SOME", _SOME_ROWS) if _SOME_ROWS in self.cure else self.action
         new = shlex.split(meant_in(self.cure))
         known, takes = self.own.get(new[0]) if new else None, kind in ("FILE", "TEXT")
         if known is not None:
@@ -252,8 +282,9 @@ class _Unknown:
             return [("form", ["--format", value])]
         if kind == ">" and Path(value).suffix in _PRINTED and not Path(value).exists():
             return [(">", given)]
-        found: list[Unit] = [("COMMAND", [what])] * bool(what)
-        return found + [("without", [*[self.name] * (kind in ("without", ">")), *given])] * bool(kind)
+        found: list[Unit] = [("SOME" if kind == "SOME" else "COMMAND", [what])] * bool(what)
+        given = [*[self.name] * (kind in ("without", ">")), *given]
+        return found + [("without", given)] * (bool(kind) and kind != "SOME")
 
     def _as_option(self, known: click.Option, new: list[str], value: str, *, takes: bool) -> list[Unit]:
         """Return the words *new*, of an option that is *known*, with the *value* if it *takes* one."""
@@ -302,6 +333,11 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
     if files is None or not is_fit(command, files := put_in_order(command, files)):
         return _joined(said, ungraded_first(command, files or []))
     units = _columns(command, files, units)
+    is_some = "SOME" in dict(units)
+    some = [f"some{Path(file).suffix}" if kind_of(file) and Path(file).suffix in _SOME else file for file in files]
+    if is_some and some == files:
+        return said
+    files = some if is_some else files
     said, units = _printed(said, command, files, units)
     if "report" in dict(units) and isinstance(group.command, click.Group):
         command = group.command.get_command(group, "grade-many") or command
@@ -320,6 +356,8 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
     if {"--", "--help", "-h"} & {*words} or len(line) > _LONGEST or clean(line) != line:
         return said
     left = f"without {shlex.join(lost)}, " * bool(lost)
+    if is_some:
+        return _joined(said, f"then {left}write a line such as {line}")
     is_example = "EXAMPLE" in dict(units)
     if is_example and SUCH_AS.items() <= dict(units).items():
         return _with_example(said, left, line)
@@ -436,6 +474,9 @@ def _mended_value(
         return said, {name: [word for each in value.split(",") for word in (first, each)]}
     if choices and Path(value).exists():
         return said, {name: (), "ARGUMENTS": (*files, value)}
+    form, _, file = value.partition("=")
+    if file and form in choices and "--out" in own:
+        return said, {name: (), f"+{own['--out'].name}": ("--out", file)}
     is_file = "outs" in dict(units) or {*map(kind_of, files)} == {"rubric", "*"}  # that of a suite may be printed
     known = {*choices, *own} - {"--reporter" * is_file}
     cure = word_cure("choices", command.name or "", value, known) if choices else ""
@@ -444,6 +485,23 @@ def _mended_value(
         change: dict[str, Sequence[str]] = {name: (first, *new)} if new else {}
         return f"{said}{cure}", change or ({name: ()} if cure.startswith("; without it, ") else {})
     return f"{said}{cure}", {name: (), own[new[0]].name or "": new}
+
+
+def once(context: click.Context, option: click.Option, typed: Sequence[str]) -> Change:
+    """Return the change of words *typed* that gives an *option* for a form once, and other forms as files; or {}."""
+    own = _options_of(context.command, context)
+    given = [words[-1].removeprefix(f"{option.opts[0]}=") for name, words in _units(own, typed) if name == option.name]
+    named, bare = [form for form in given if "=" in form], [form for form in given if "=" not in form]
+    kept = ["github"] if "github" in bare else bare[-1:]  # which is printed for its reader
+    cures = [
+        word_cure("choices", context.command.name or "", form, {*own} - {"--reporter"})
+        for form in bare
+        if form not in kept
+    ]
+    outs = [word for form in named for word in ("--out", form.partition("=")[2])]
+    outs += [word for cure in cures for word in shlex.split(meant_in(cure))]
+    is_whole = option.name == "reporter" and outs.count("--out") == len(given) - len(kept)
+    return {"reporter": [word for form in kept for word in ("--reporter", form)], "+outs": outs} if is_whole else {}
 
 
 def _columns(command: click.Command, files: Sequence[str], units: list[Unit]) -> list[Unit]:
@@ -534,28 +592,33 @@ def _option_cure(context: click.Context, command: click.Command, name: str, file
     other = name[1:] if re.fullmatch("--\\w", name) else re.sub("^--to-", "--", name)
     for each in (name, other, kebab, *([f"--{part}"] if (part := _narrows(kebab)) else ())):
         while cure := word_cure("options", command.name or "", each, own):
-            example = re.search(r"such as (--[\w. -]+)$|'(--[\w-]+ [\w.-]+)'\?$", cure)
+            example = re.search(r"such as (--[\w. -]+)$|'(--[\w-]+(?: [\w.-]+)?)'\?$", cure)
             words = (example[1] or example[2]).split() if example else []
-            if not words or _takes(command, [*files, *words], context) or not _takes(command, files, context):
+            known = own.get(words[0]) if len(words) == 1 else None
+            tried = [*files, *words, *["1"] * (known is not None and not known.is_flag)]
+            problem = _problem_of(command, tried, context)
+            if known is not None and known.name not in getattr(problem, "change", {}).get("WITHOUT", ()):
+                return cure
+            if not words or problem is None or _problem_of(command, files, context) is not None:
                 return cure
             own = {option: known for option, known in own.items() if option != words[0]}
     root = context.find_root().command
     every = root.list_commands(context) if isinstance(root, click.Group) else []
     ones = [(each, root.get_command(context, each)) for each in every if isinstance(root, click.Group)]
-    having = [each for each, one in ones if one and name in _options_of(one, context) and _takes(one, files, context)]
-    return f"{_ELSEWHERE}{', '.join(having[:3])}{' and others' * (len(having) > 3)}" if having else ""  # noqa: PLR2004
+    having = [each for each, one in ones if one and name in _options_of(one, context)]
+    return f"{_ELSEWHERE}{', '.join(having)}" if having else ""
 
 
-def _takes(command: click.Command, files: Sequence[str], context: click.Context) -> bool:
-    """True if *command* takes *files*, whatever options it needs; also where there are none."""
+def _problem_of(command: click.Command, files: Sequence[str], context: click.Context) -> Exception | None:
+    """Return why *command* does not take *files*, whatever options it needs; also where there are none."""
     if find_command(command, files, ())[0]:
-        return False
+        return click.UsageError("")
     try:
         with click.Command.make_context(command, command.name, [*files], context.find_root()) as made:
             made.meta[TRIAL] = True
             getattr(command, "check", bool)(made)
     except click.MissingParameter as problem:
-        return isinstance(problem.param, click.Option)
-    except (click.ClickException, RubricError):
-        return not files
-    return "results" not in map(kind_of, files) or "results" in places_of(command)
+        return None if isinstance(problem.param, click.Option) else problem
+    except (click.ClickException, RubricError) as problem:
+        return problem if files else None
+    return None

@@ -263,7 +263,7 @@ def test_an_option_before_the_command_is_told_where_it_goes() -> None:
     assert f"options come behind the command; write rubric grade {RUBRIC} {REPLY} --judge offline; see" in said
     for typed, cure in (
         ("grade r.yaml x.txt --temperature 0", "judge: {model: openai/gpt-5, temperature: 0}"),
-        ("probe r.yaml x.csv --limit 2", "head -n 20"),
+        ("probe r.yaml x.csv --limit 2", "head -n 2 "),
     ):
         assert cure in run(*typed.split()).stderr
     assert run("--nonsense").stderr.startswith("no such option --nonsense; see")

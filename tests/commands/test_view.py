@@ -279,7 +279,7 @@ def test_what_was_graded_is_written_as_a_file(tmp_path: Path, monkeypatch: pytes
         ("report.json --out page.html", "<html"),
         ("report.json --out table.csv", "found"),
         ("new.jsonl --rubric r.yaml --out results.html", "<html"),
-        ("new.jsonl --rubric r.yaml --out results.csv", "Thank you"),
+        ("new.jsonl --rubric r.yaml --out results.csv", "0,a,r,"),
         (f"{next(Path('runs').iterdir())} --out junit.xml", "<testsuite"),
         ("--out last.html", "Thank you"),
     ):
@@ -290,7 +290,7 @@ def test_what_was_graded_is_written_as_a_file(tmp_path: Path, monkeypatch: pytes
         ("report.json --out p.html --no-browser", "write rubric view report.json --out p.html"),
         ("report.json --out report.json", "this file is read"),
         ("report.json --out page.foo", "names no reporter"),
-        (". --out p.html", "a folder is that of one run"),
+        ("runs --out p.html", "a folder is that of one run"),
     ):
         done = CliRunner().invoke(main, ["view", *line.split()])
         assert (done.exit_code, said in done.stderr) == (2, True), done.stderr

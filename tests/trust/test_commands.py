@@ -204,7 +204,7 @@ def test_thresholds_are_chosen_at_a_terminal(tmp_path: Path) -> None:
     dump(rubric.revising("good", text="How bad"), file)
     done = run("thresholds", *files_)
     assert (
-        "; give that rubric, or grade anew, such as rubric grade-many rubric.yaml data.csv --out results.jsonl"
+        f"; give that rubric, or grade anew, such as rubric grade-many {file} data.csv --out results.jsonl"
         in done.stderr
     )
     assert "rescore(" not in done.stderr

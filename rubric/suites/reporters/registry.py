@@ -99,9 +99,7 @@ def reporter(name: str) -> Reporter:
         return found
     plugin = plugins.load(GROUP, str(name), "reporter") if name else None
     if plugin is None:
-        known = reporter_names()
-        message = f"expected one of {', '.join(known)}, got {name!r}{fields.suggest(str(name), list(known))}"
-        raise DefinitionError("reporter", message)
+        raise DefinitionError("reporter", f"unknown reporter {name!r}{fields.suggest(str(name), reporter_names())}")
     if not callable(plugin.value):
         message = f"{name!r} of {plugin.source} is {type(plugin.value).__name__}, expected a function of a report"
         raise DefinitionError("reporter", message)
