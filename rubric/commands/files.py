@@ -16,7 +16,7 @@ from rubric import DefinitionError, LoadError, Rubric, Suite, dump, dumps, load,
 from rubric import convert as convert_suite
 from rubric import diff as rubric_diff
 from rubric.commands import options, output
-from rubric.commands.file_arguments import WrongLineError, columns_of, holds_results
+from rubric.commands.file_arguments import WrongLineError, columns_of, holds_results, is_report
 from rubric.commands.messages import in_options
 from rubric.commands.trust import from_extra
 from rubric.embed import NOTHING, counted, fields, shorten
@@ -196,7 +196,7 @@ SAME, DIFFERENT = 0, 1
 def _check_kind(context: click.Context) -> None:
     """Refuse results, which another command compares."""
     before, after = context.params["before"], context.params["after"]
-    if Path(before).is_file() and holds_results(Path(before)):
+    if Path(before).is_file() and (is_report(Path(before)) or holds_results(Path(before))):
         change = {"COMMAND": ["compare"], "ARGUMENTS": [after, before]}
         raise WrongLineError(f"{before} holds results; another command compares runs", change)
 

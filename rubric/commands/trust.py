@@ -190,7 +190,7 @@ def _check(context: click.Context) -> None:
     if by is not None and new is not None and is_report(new):
         said = f"{new} is a report; groups are of results, as kept runs have them, such as rubric compare --by {by}"
         raise WrongLineError(said, {"WITHOUT": ("by",)})
-    if old is not None and new.exists() and old.exists() and (sign := _turned_by(new, old)):
+    if new is not None and old is not None and new.exists() and old.exists() and (sign := _turned_by(new, old)):
         typed = [word for word in context.meta[TYPED] if Path(word) != old]
         line = shlex.join(["rubric", "compare", *typed, "--baseline", str(old)])
         said = f"the new run comes first, and by its {sign} {new} is the older one (if not, such as {line})"
@@ -212,8 +212,8 @@ def _turned_by(new: Path, old: Path) -> str:
     if ages[0] == ages[1] and re.sub(r"\d+", "0", str(new)) == re.sub(r"\d+", "0", str(old)):  # as of v1 and v2
         ages = [[int(word) for word in each if word.isdigit()] for each in (words, others)]
     if ages[0] != ages[1]:
-        return "name" * (ages[0] < ages[1])
-    return "time" * (new.stat().st_mtime + _MOMENT < old.stat().st_mtime)
+        return "name" if ages[0] < ages[1] else ""
+    return "time" if new.stat().st_mtime + _MOMENT < old.stat().st_mtime else ""
 
 
 @click.command(cls=Command, check=_check)

@@ -35,7 +35,6 @@ from rubric.commands.file_arguments import (
     is_fit,
     kind_of,
     mend_surplus,
-    places_of,
     put_in_order,
     take_files,
     ungraded_first,
@@ -265,7 +264,7 @@ class _Unknown:
         value = self.value
         if not value and rest and not rest[0][0] and rest[0][1][0][:1] != "-":
             is_left = (kind or new) and not Path(rest[0][1][0]).exists()
-            is_left = is_left or (kind == "without" and are_enough(self.command, self.files))
+            is_left = is_left or ((kind == "without" or len(new) > 1) and are_enough(self.command, self.files))
             value = rest.pop(0)[1][0] if takes or is_left else ""
         given: Sequence[str] = [value] * bool(value)
         if known is not None:
@@ -290,7 +289,7 @@ class _Unknown:
         """Return the words *new*, of an option that is *known*, with the *value* if it *takes* one."""
         if new[0] == "--out" and value in _forms(self.own):
             return [("form", ["--format", value])]
-        if value and value not in getattr(known.type, "choices", [value]) and Path(value).exists():
+        if len(new) == 1 and value not in getattr(known.type, "choices", [value]) and Path(value).exists():
             return [("", [value])]
         if takes or not value:
             words = [*new[:-1], f"{new[-1]}{value}"] if new[-1][-1] == "=" else [*new, *[value] * bool(value)]
@@ -333,10 +332,8 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
     if files is None or not is_fit(command, files := put_in_order(command, files)):
         return _joined(said, ungraded_first(command, files or []))
     units = _columns(command, files, units)
-    is_some = "SOME" in dict(units)
+    is_some, typed_files = "SOME" in dict(units), files
     some = [f"some{Path(file).suffix}" if kind_of(file) and Path(file).suffix in _SOME else file for file in files]
-    if is_some and some == files:
-        return said
     files = some if is_some else files
     said, units = _printed(said, command, files, units)
     if "report" in dict(units) and isinstance(group.command, click.Group):
@@ -353,7 +350,8 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
     written = "".join(f" > {shlex.quote(words[0])}" for name, words in units if name == ">")
     line = f"{''.join(piped)}{group.command_path} {command.name} {shlex.join(words)}".rstrip() + written
     is_new = words != typed or piped or names or written
-    if {"--", "--help", "-h"} & {*words} or len(line) > _LONGEST or clean(line) != line:
+    is_odd = {"--", "--help", "-h"} & {*words} or len(line) > _LONGEST or clean(line) != line
+    if is_odd or (is_some and files == typed_files):
         return said
     left = f"without {shlex.join(lost)}, " * bool(lost)
     if is_some:
