@@ -350,8 +350,9 @@ def test_a_key_of_another_system_is_answered_with_ours(kind: str, key: str) -> N
         if kind.partition(".")[0] == "Check":
             data["criteria"][0] = {"check": check}
         of_suite = {"Message": message, "Case": case, "Suite": suite, "Judge": suite["judge"]}
+        when: dict[str, Any] = {}
         own = {"Rubric": data, "Criterion": data["criteria"][0], "RubricTest": test, "ScoreRange": levels[0]}
-        own |= {"Check": check, "DecisionTree": (tree := {"ask": "Is it?", "yes": 1, "no": 0}), "When": (when := {})}
+        own |= {"Check": check, "DecisionTree": (tree := {"ask": "Is it?", "yes": 1, "no": 0}), "When": when}
         if kind == "When":
             data["criteria"][0]["when"] = when
         if kind == "DecisionTree":
