@@ -190,10 +190,10 @@ def _check(context: click.Context) -> None:
     if by is not None and new is not None and is_report(new):
         said = f"{new} is a report; groups are of results, as kept runs have them, such as rubric compare --by {by}"
         raise WrongLineError(said, {"WITHOUT": ("by",)})
-    if new is not None and old is not None and new.exists() and old.exists() and (sign := _turned_by(new, old)):
+    if new is not None and old is not None and new.exists() and old.exists() and _is_turned(new, old):
         typed = [word for word in context.meta[TYPED] if Path(word) != old]
         line = shlex.join(["rubric", "compare", *typed, "--baseline", str(old)])
-        said = f"the new run comes first, and by its {sign} {new} is the older one (if not, such as {line})"
+        said = f"the new run comes first, and by its name {new} is the older one (if not, such as {line})"
         raise WrongLineError(said, {"ARGUMENTS": [str(old), str(new)]})
     if new is not None and context.params["out"] is not None:
         check_rubrics(new, context.params["rubrics"])
@@ -201,25 +201,24 @@ def _check(context: click.Context) -> None:
 
 _OLD = {"old", "before", "base", "baseline", "prev", "previous", "earlier", "main", "master", "control", "reference"}
 _NEW = {"new", "after", "pr", "candidate", "head", "current", "latest", "branch", "feature", "treatment", "next"}
-_MOMENT = 0.5  # files that are written together, as by a checkout, have times without an order
 
 
-def _turned_by(new: Path, old: Path) -> str:
-    """Return what tells that the run *old* is the newer one: its `name`, or the `time` of its file; '' if it is not."""
+def _is_turned(new: Path, old: Path) -> bool:
+    """True if the names say that the run *old* is the newer one; the times of files may be those of a download."""
     words, others = (re.findall(r"[a-z]+|\d+", str(file).lower()) for file in (new, old))
     own = ({*words} - {*others}, {*others} - {*words})
     ages: list[Any] = [bool(_NEW & each) - bool(_OLD & each) for each in own]
     if ages[0] == ages[1] and re.sub(r"\d+", "0", str(new)) == re.sub(r"\d+", "0", str(old)):  # as of v1 and v2
         ages = [[int(word) for word in each if word.isdigit()] for each in (words, others)]
-    if ages[0] != ages[1]:
-        return "name" if ages[0] < ages[1] else ""
-    return "time" if new.stat().st_mtime + _MOMENT < old.stat().st_mtime else ""
+    return bool(ages[0] < ages[1])
 
 
 @click.command(cls=Command, check=_check)
 @click.argument("new", type=PATH, required=False)
 @click.argument("old", type=PATH, required=False)
-@click.option("--baseline", type=PATH, metavar="OLD", help="The old run, named as such: no order is read from its age.")
+@click.option(
+    "--baseline", type=PATH, metavar="OLD", help="The old run, named as such: no order is read from its name."
+)
 @click.option("--labels", nargs=2, type=PATH, metavar="NEW OLD", help="Labels of the new and of the old outputs.")
 @BY
 @click.option(
@@ -237,8 +236,8 @@ def compare(new: Path | None, old: Path | None, *, by: str | None, out: Path | N
     Compare two runs over the same candidates.
 
     NEW and OLD are what `grade-many --out` wrote, reports of suites in JSON, or folders of kept runs, paired by key,
-    else by place; without them, the last two kept runs of the same files. Where names or times say that OLD is the
-    newer one, they are refused. --by is for a column that grade-many --by has kept. For the page, lines of results need
+    else by place; without them, the last two kept runs of the same files. Where the names say that OLD is the newer
+    one, they are refused. --by is for a column that grade-many --by has kept. For the page, lines of results need
     --rubric, and --judge where it was a panel.
 
     Exit codes: 0 no worse, 1 the pass rate or the score, of all or of a group, is worse and chance does not explain it,
