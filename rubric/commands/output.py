@@ -309,7 +309,8 @@ class Commands(_OneVoice, click.Group):
                 found, args = self.get_command(ctx, first), ["", *args]
             elif args[1:] and not kind and (own := self.get_command(ctx, args[1])) and not Path(args[1]).exists():
                 said = f"{args[0]} is named twice" if args[0] == ctx.info_name else f"no such command {args[0]!r}"
-                found, args = own, args[1:]
+                line = f"; write {ctx.command_path} {args[1]} --help" if args[0] == "help" else ""
+                said, found, args = said + line, None if line else own, args[1:]
             elif found and not isinstance(found, Commands) and args[1:] and not kind_of(args[1]) and args[1][:1] != "-":
                 is_value = any(args[1] in getattr(each.type, "choices", ()) for each in found.params)
                 cure = word_cure("commands", "", args[1], names)  # as in `test run suite.yaml`

@@ -331,6 +331,7 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("grade-many polite.yaml rows.jsonl -j offline --delay 9", "requests are bounded, such as rubric grade-many polite.yaml rows.jsonl -j offline --rpm 60; see"),
         ("grade-many polite.yaml rows.jsonl -j offline --out s3://b/a.jsonl", "there is no folder s3:/b; name a file in one that is there"),
         ("grade-many polite.yaml rows.jsonl -j offline --out gone/a.jsonl", "there is no folder gone; name a file in one that is there"),
+        ("help grade-many", "no such command 'help'; write rubric grade-many --help"),
         ("split rows.jsonl", "lines of a file are the shell's, such as head -n 20 rows.jsonl > some.jsonl"),
         ("filter results.jsonl --failed", "such as jq -c 'select(.passed == false)' results.jsonl > failed.jsonl"),
         ("cache prune --store kept.db --older-than 30d", "the whole file is deleted, and what it holds is paid for again, such as rm replies.db"),
