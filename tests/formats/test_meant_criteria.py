@@ -54,6 +54,7 @@ def refusal_of(document: str) -> str:
         ("{check: {run: {call: b, then: {tool: c}, within: 3}}}", "{check: {run: {every: b, then: c, within: 3}}}"),
         ("{check: {run: [{call: b, before: c}, {never: d}]}}", "{check: {run: [{every: c, needs: b}, {never: d}]}}"),
         ("{check: {every: b, needs: c}}", "{check: {run: {every: b, needs: c}}}"),
+        ("{check: {order: [b, c]}}", "{check: {trajectory: [b, c]}}"),
         ("{check: {never: {call: b}}}", "{check: {run: {never: b}}}"),
         ("{check: {call: b, never: true, after: c}}", "{check: {run: {never: b, after: c}}}"),
         ("{check: {last: {tool: b}}}", "{check: {run: {last: b}}}"),

@@ -27,16 +27,16 @@ def run_check_in(value: Any) -> dict[str, Any]:
     """Return the check of rules over the run, or of the order of its calls, that *value* names; {} if it names none."""
     if isinstance(value, dict) and len(value) == 1 and value.keys() & {"rule", "rules", "run_rule", "run_rules", "run"}:
         value = next(iter(value.values()))
-    rules = [
-        _rule_in(each) if isinstance(each, dict) else {} for each in (value if isinstance(value, list) else [value])
-    ]
+    rows: list[Any] = value if isinstance(value, list) else [value]
+    rules = [_rule_in(each) if isinstance(each, dict) else {} for each in rows]
     if rules and all(rules):
-        return {"run": rules if isinstance(value, list) else rules[0]}
-    order = next((key for key in _ORDERED if isinstance(value, dict) and key in value), "")
-    if order and (tools := [*CALLED & value.keys()]) and len(value) == 2:  # noqa: PLR2004 - both
-        is_exact = bool({order, value[order]} & {"exact", "strict"})
-        return {"trajectory": {"tools": value[tools[0]], "order": "exact" if is_exact else "in_order"}}
-    return {}
+        return {"run": rules if rows is value else rules[0]}
+    given: dict[str, Any] = value if isinstance(value, dict) and len(value) == 2 else {}  # noqa: PLR2004 - both of them
+    order, tools = next((key for key in _ORDERED if key in given), ""), [*CALLED & given.keys()]
+    if not order or not tools:
+        return {}
+    is_exact = any(each in ("exact", "strict") for each in (order, given[order]))
+    return {"trajectory": {"tools": given[tools[0]], "order": "exact" if is_exact else "in_order"}}
 
 
 def _rule_in(value: Mapping[Any, Any]) -> dict[str, Any]:
