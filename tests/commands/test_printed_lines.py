@@ -331,7 +331,6 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("grade-many polite.yaml rows.jsonl -j offline --delay 9", "requests are bounded, such as rubric grade-many polite.yaml rows.jsonl -j offline --rpm 60; see"),
         ("grade-many polite.yaml rows.jsonl -j offline --out s3://b/a.jsonl", "there is no folder s3:/b; name a file in one that is there"),
         ("grade-many polite.yaml rows.jsonl -j offline --out gone/a.jsonl", "there is no folder gone; name a file in one that is there"),
-        ("help grade-many", "no such command 'help'; write rubric grade-many --help"),
         ("split rows.jsonl", "lines of a file are the shell's, such as head -n 20 rows.jsonl > some.jsonl"),
         ("filter results.jsonl --failed", "such as jq -c 'select(.passed == false)' results.jsonl > failed.jsonl"),
         ("cache prune --store kept.db --older-than 30d", "the whole file is deleted, and what it holds is paid for again, such as rm replies.db"),
@@ -487,3 +486,10 @@ def test_a_secret_is_not_repeated_in_a_line() -> None:
     said = run("grade", "polite.yaml", "reply.txt", "--model", f"openai/{secret}").stderr
     assert "did you mean '--judge'?" in said
     assert secret not in said
+
+
+def test_help_that_is_asked_for_by_a_command_is_that_of_the_command() -> None:
+    """As `git help commit` has it; the line prints the help."""
+    said = run("help", "grade-many").stderr
+    assert lines_of(said) == ["rubric grade-many --help"]
+    assert "Usage" in run("grade-many", "--help").stdout
