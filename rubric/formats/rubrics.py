@@ -124,11 +124,12 @@ def dumps(rubric: Rubric, /, *, format: Literal["yaml", "json"] = "yaml") -> str
     Return *rubric* as text: `loads(dumps(rubric)) == rubric`.
 
     Raises:
-        DefinitionError: It is not a rubric, or *format* is another.
+        DefinitionError: It is not a rubric, or one that `grade` refuses, or *format* is another.
         DumpError: It has a value that no file can hold, such as a function as a `when`, or exceeds the limits of files.
     """
     _check_is_rubric(rubric)
     check_name("format", format, ("yaml", "json"))
+    rubric.check_weights()
     try:
         data = as_data(rubric)
         text = to_json(data) if format == "json" else to_yaml(data)

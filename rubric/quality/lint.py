@@ -133,11 +133,12 @@ def lint(x: Rubric | Suite | str | PathLike[str], /, *, hints: bool = False, bas
         base: Of a file: the folder that it and its includes must be in, as for `load_suite`.
 
     Raises:
-        DefinitionError: *x* is none of these.
+        DefinitionError: *x* is none of these, or a rubric that `grade` refuses.
         LoadError: The file cannot be read.
     """
     match x:
         case Rubric():
+            x.check_weights()  # as it is where it is graded; files and cases are checked where they are read
             found, rubrics = [*_look(Subject(x), Places(), hints=hints)], 1
         case Suite():
             found, rubrics = _look_at_suite(x, None, hints=hints)

@@ -24,6 +24,7 @@ from rubric import (
     Suite,
     ask,
     dumps,
+    grade,
     lint,
     loads,
 )
@@ -612,3 +613,18 @@ def test_a_text_that_repeats_itself_is_read_to_its_end(part: str) -> None:
     """A pattern that tried all ways to divide it would not return."""
     long = Criterion("score it " + part * 20_000)
     assert isinstance(lint(Rubric(criteria=[long, "Is polite"])).to_dict(), dict)
+
+
+@each_row(
+    "wrong",
+    [R.expects("Is polite").penalizes("Uses jargon"), R.expects("Is polite", weight=0)],
+    ids=["a penalty in a mean", "no weight"],
+)
+def test_a_rubric_that_cannot_grade_is_refused_as_by_grade(wrong: Rubric) -> None:
+    """It is not clean: `lint` and `dumps` raise what `grade` raises, with the cure in Python."""
+    said = []
+    for refuses in (lambda: grade("a", wrong, "offline"), lambda: lint(wrong), lambda: dumps(wrong)):
+        with pytest.raises(DefinitionError) as caught:
+            refuses()
+        said.append(str(caught.value))
+    assert len({*said}) == 1
