@@ -1,7 +1,7 @@
 """
 A reward function for TRL's trainers: `rubric_reward(rubric, judge)`.
 
-An ungraded completion has the reward None, which TRL leaves out of the group's baseline. The metric `<name>/ungraded`
+The reward is the score, or 0 where a gate failed (`gated`). An ungraded completion has the reward None, which TRL leaves out of the group's baseline. The metric `<name>/ungraded`
 has their share, and the logged completions the digest of the rubric and, of one rubric, a column for each criterion.
 """
 
@@ -19,7 +19,7 @@ from rubric import Candidate, DefinitionError, Grade, Rubric, RubricError, Ungra
 from rubric.embed import JudgeLike, candidate_of, fields, shorten
 from rubric.engine import AsyncGrading
 from rubric.integrations.mapping import beside, checked_options, rubric_of
-from rubric.rewards import Audit, dropped, rubric_of_row
+from rubric.rewards import Audit, dropped, reward_of, rubric_of_row
 from rubric.values import as_judge
 
 Reward = Callable[..., Coroutine[Any, Any, list[float | None]]]
@@ -43,6 +43,7 @@ def rubric_reward(
     rubrics: str | None = None,
     reference: str | None = None,
     name: str | None = None,
+    gated: float = 0.0,
     candidate: Callable[[Any, Any, Any], Candidate] = default_candidate,
     deadline: float | None = None,
     dropout: float = 0.0,
@@ -60,6 +61,7 @@ def rubric_reward(
             `rubric.rewards.rubric_of_row`.
         reference: The column of the data set that has reference answers; None: there are none.
         name: What TRL's logs call it; None takes the rubric's name, or `rubric`.
+        gated: The most that a completion earns whose gate failed, as in `rubric.rewards.reward_of`.
         candidate: Makes the candidate of a prompt, a completion and a reference.
         deadline: Seconds for a batch: what is not graded then has no reward, and is counted as `<name>/late`; the
             audit has what is left of them.
@@ -74,7 +76,8 @@ def rubric_reward(
         cure = f'write rubrics="{rubric}"; for a text of one word, Rubric.of("{rubric}")'
         raise DefinitionError("rubric", f"{rubric!r} may be a column; {cure}")
     given, by = None if rubric is None else rubric_of(rubric), None if judge is None else as_judge(judge)
-    fields.check_number("dropout", dropout, 0, 1)
+    for option, value in {"dropout": dropout, "gated": gated}.items():
+        fields.check_number(option, value, 0, 1)
     fields.check_number("deadline", 1 if deadline is None else deadline, 0, above=True)
     _check_audit(audit)
     called = name or (given.name if given is not None else "") or "rubric"
@@ -93,7 +96,7 @@ def rubric_reward(
         del completion_ids  # the text is graded
         count, call = len(completions), next(calls)
         references = [None] * count if reference is None else _column(columns, "reference", reference, count)
-        rows = zip(prompts, completions, references, strict=True)
+        rows = zip(_column({"prompts": prompts}, "prompts", "prompts", count), completions, references, strict=True)
         made = [None if row[1] is None else candidate(*row) for row in rows]  # what is not there is ungraded, and no 0
         cells = [] if given is not None else _column(columns, "rubrics", rubrics or "", count)
         own = [given] * count if given is not None else _rubrics(prompts, cells)
@@ -103,8 +106,8 @@ def rubric_reward(
         stream = agrade_many(made, by_prompt, by, ordered=False, progress=False, **options)
         ends = None if deadline is None else asyncio.get_running_loop().time() + deadline
         results = await _grade_until(stream, count, ends)
-        lost = sum(not isinstance(one, Grade) for one in results)
-        metrics = {"ungraded": lost / count, "late": results.count(None) / count} if count else {}
+        earned = [reward_of(one, gated) for one in results]
+        metrics = {"ungraded": earned.count(None) / count, "late": results.count(None) / count} if count else {}
         if audit is not None:
             with suppress(TimeoutError):  # what is late is not audited at this step
                 async with asyncio.timeout_at(ends):
@@ -119,7 +122,7 @@ def rubric_reward(
             for criterion in given.judged if given is not None else ():
                 shares = [None if one is None else one.contributions.get(criterion.id) for one in results]
                 log_extra(f"{called}/{criterion.id}", shares)
-        return [one.score if isinstance(one, Grade) else None for one in results]
+        return earned
 
     reward.__name__ = reward.__qualname__ = called
     return reward
@@ -166,5 +169,5 @@ def _column(columns: Mapping[str, Any], field: str, name: str, count: int) -> Se
         raise DefinitionError(field, f"the data set has no column {name!r}; its columns are: {known}")
     found: Sequence[Any] = columns[name]
     if len(found) != count:
-        raise DefinitionError(field, f"the column {name!r} has {len(found)} values for {count} completions")
+        raise DefinitionError(field, f"{name!r} has {len(found)} values for {count} completions")
     return found

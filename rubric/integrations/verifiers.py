@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 from rubric import Candidate, DefinitionError, Judge, Rubric, Ungraded, UngradedError, aevaluate, model
-from rubric.embed import candidate_of_chat
+from rubric.embed import candidate_of_chat, fields
 from rubric.integrations.mapping import beside, importing, mapped, rubric_of
-from rubric.rewards import rubric_of_row
+from rubric.rewards import reward_of, rubric_of_row
 
 with importing("verifiers", "verifiers"):
     import verifiers.v1 as vf
@@ -33,6 +33,7 @@ class RubricJudgeConfig(vf.JudgeConfig):  # type: ignore[misc]  # verifiers may 
         rubric_field: In its place, the field of the task with a rubric of its own, in a form of `rubric_of_row`.
         answer_field: The field of the task with the reference answer; "": there is none.
         store: The path of a reply store; "": none.
+        gated: The most that a rollout earns whose gate failed, as in `rubric.rewards.reward_of`.
     """
 
     id: ID = "rubric_verifiers"
@@ -40,6 +41,7 @@ class RubricJudgeConfig(vf.JudgeConfig):  # type: ignore[misc]  # verifiers may 
     rubric_field: str = ""
     answer_field: str = ""
     store: str = ""
+    gated: float = 0.0
 
 
 def default_candidate(task: Any, trace: Any, answer_field: str = "") -> Candidate:
@@ -59,6 +61,7 @@ class RubricJudge(vf.Judge[float, RubricJudgeConfig]):  # type: ignore[misc]  # 
             raise ValueError("prompt has no effect here; a rubric has guidelines, and a template of its own (prompt)")
         if bool(config.rubric) == bool(config.rubric_field):
             raise DefinitionError("rubric", "give rubric, for all tasks, or rubric_field, for one of each; not both")
+        fields.check_number("gated", config.gated, 0, 1)
         self.rubric = rubric_of(config.rubric) if config.rubric else None
 
     def rubric_for(self, task: Any) -> Rubric:
@@ -67,7 +70,7 @@ class RubricJudge(vf.Judge[float, RubricJudgeConfig]):  # type: ignore[misc]  # 
 
     async def score(self, task: Any, trace: Any) -> float:
         """
-        Return the score of *trace*, in 0..1.
+        Return the score of *trace*, in 0..1; at most `gated` where a gate failed.
 
         Raises:
             UngradedError: It could not be graded; verifiers keeps the error, and the trace has no reward.
@@ -93,4 +96,4 @@ class RubricJudge(vf.Judge[float, RubricJudgeConfig]):  # type: ignore[misc]  # 
         trace.record_metrics({f"{name}/{criterion}": share for criterion, share in said.parts.items()})
         if isinstance(result, Ungraded):
             raise UngradedError(result)
-        return result.score
+        return reward_of(result, self.config.gated)

@@ -1,5 +1,5 @@
 """
-The rubric of a prompt, as data sets publish it, and as it is used in training.
+The rubric of a prompt, as data sets publish it, and as it is used in training; and the reward of a result.
 
 | data set                               | what its column holds                                         |
 |----------------------------------------|---------------------------------------------------------------|
@@ -27,7 +27,7 @@ from typing import Any, Literal
 
 from attrs import evolve
 
-from rubric import Criterion, DefinitionError, Rubric, loads
+from rubric import Criterion, DefinitionError, Grade, Rubric, Ungraded, loads
 from rubric.embed import as_rubric, fields, shorten
 
 _TEXTS, _WEIGHTS = ("criterion", "description", "text"), ("points", "weight")
@@ -188,3 +188,19 @@ def dropped(rubric: Rubric, share: float, seed: object) -> Rubric:
     stays = max(earning, key=earning.__getitem__, default="")
     kept = [one for one in rubric.criteria if drawn[one.id] >= share or one.id == stays]
     return evolve(rubric, criteria=kept, tests=()) if len(kept) < len(drawn) else rubric
+
+
+def reward_of(result: Grade | Ungraded | None, gated: float = 0.0) -> float | None:
+    """
+    Return the score of *result* as a reward; None where there is no grade.
+
+    Args:
+        result: A result; None: there is none.
+        gated: The most that is earned where a gate failed, in 0..1: by the score alone, a model learns to fail a gate
+            for the points beside it. 1 takes the score as it is.
+    """
+    most = fields.check_number("gated", gated, 0, 1)
+    if not isinstance(result, Grade):
+        return None
+    failed = result.outcome.worst.gated and not result.rubric.negate  # in a negated rubric a failed gate is welcome
+    return min(result.score, most) if failed else result.score

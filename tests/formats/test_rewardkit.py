@@ -136,14 +136,16 @@ def test_no_reward_is_written_for_a_judge_that_failed(tmp_path: Path) -> None:
 
 
 def test_any_other_suite_has_a_reward_for_each_case(tmp_path: Path) -> None:
-    """The score of the only case is called `reward`, those of several cases by their ids."""
+    """The score of the only case is called `reward`, those of several by their ids; 0 where a gate failed."""
     file = tmp_path / "suite.yaml"
     file.write_text(
         "cases:\n- {id: a, output: yes it is, rubric: {criteria: [{text: x, check: {contains: yes}}]}}\n"
         "- {id: b, output: no, rubric: {criteria: [{text: x, check: {contains: yes}}]}}\n"
+        "- {id: c, output: yes, rubric: {criteria: [{text: x, check: {contains: yes}}, "
+        "{text: y, check: {contains: no}, required: true}]}}\n"
     )
     report = load_suite(file).run("offline")
-    assert json.loads(report.render("harbor")) == {"a": 1.0, "b": 0.0}
+    assert json.loads(report.render("harbor")) == {"a": 1.0, "b": 0.0, "c": 0.0}
     assert json.loads(Report("s", report.rows[:1]).render("harbor")) == {"reward": 1.0}
 
 

@@ -123,11 +123,26 @@ def test_a_broken_cell_is_told_with_its_row_and_prompt() -> None:
         reward_of(["So.", "Because."], ["How?", "Why?"], judge=by_word, columns=columns, rubrics="own")
 
 
+@pytest.mark.parametrize(("prompts", "texts"), [(["p"], ["a", "b"]), (["p", "q"], ["a"])])
+def test_prompts_and_completions_are_of_one_length(prompts: list[str], texts: list[str]) -> None:
+    """The error has both numbers."""
+    with pytest.raises(DefinitionError, match=f"'prompts' has {len(prompts)} values for {len(texts)} completions"):
+        reward_of(texts, prompts, judge=by_word, rubric="Says a word")
+
+
 @pytest.mark.parametrize("seconds", ["60", -1, 0])
 def test_a_deadline_is_a_number_of_seconds(seconds: object) -> None:
     """What is not a time to grade in is refused where the reward is made."""
     with pytest.raises(DefinitionError, match="deadline: expected a finite number above 0"):
         rubric_reward("Is kind and short", "offline", deadline=seconds)  # type: ignore[arg-type]
+
+
+def test_a_failed_gate_earns_less_than_a_right_answer() -> None:
+    """The reward is at most `gated`, 0 by default; 1 takes the score as it is."""
+    rubric = Rubric().expects("Says Friday", weight=2).requires("Says tested")
+    for gated, first in ({}, 0), ({"gated": 0.2}, 0.2), ({"gated": 1}, 2 / 3):
+        found, _ = reward_of(["Friday", "tested"], ["p", "p"], judge=by_word, rubric=rubric.passing_at(0.3), **gated)
+        assert found == pytest.approx([first, 1 / 3])
 
 
 def test_an_audit_without_a_judge_is_refused_where_it_is_given() -> None:
@@ -139,7 +154,7 @@ def test_an_audit_without_a_judge_is_refused_where_it_is_given() -> None:
 
 def test_a_column_has_a_value_for_each_completion() -> None:
     """One that is shorter is told with both numbers."""
-    with pytest.raises(DefinitionError, match="the column 'own' has 1 values for 2 completions"):
+    with pytest.raises(DefinitionError, match="'own' has 1 values for 2 completions"):
         reward_of(["a", "b"], ["p", "q"], judge=by_word, columns={"own": ["Is kind and short"]}, rubrics="own")
 
 

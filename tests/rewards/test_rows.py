@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Criterion, DefinitionError, Rubric, dumps, loads
-from rubric.rewards import dropped, rubric_of_row
+from rubric import Criterion, DefinitionError, Rubric, dumps, evaluate, loads
+from rubric.rewards import dropped, reward_of, rubric_of_row
 from tests.rows import each_row
 
 RAR = [
@@ -233,3 +233,38 @@ def test_dropout_is_the_same_for_the_same_seed_and_keeps_the_gates(seed: int, sh
     assert {"gate"} <= {*left.ids} <= {*rubric.ids}
     assert dropped(Rubric().expects("A").expects("B"), 1.0, seed).criteria
     assert dropped(rubric, 0.0, seed) is rubric
+
+
+SAFE = Rubric("safe").expects("Says on", weight=2).requires("Says tested").passing_at(0.5)
+
+
+@each_row(
+    ("rubric", "text", "gated", "reward"),
+    [
+        (SAFE, "on", 0.0, 0),
+        (SAFE, "on", 0.2, 0.2),
+        (SAFE, "on", 1.0, 2 / 3),
+        (SAFE, "tested", 0.0, 1 / 3),
+        (SAFE, "tested", 0.2, 1 / 3),
+        (SAFE, "on tested", 0.0, 1),
+        (SAFE.without("says-tested").requires("Says off"), "tested", 0.2, 0),
+        (Rubric("not", SAFE.criteria, threshold=0.5, negate=True), "on", 0.0, 1 / 3),
+        (SAFE, None, 0.0, None),
+    ],
+)
+def test_a_failed_gate_caps_the_reward(rubric: Rubric, text: str | None, gated: float, reward: float | None) -> None:
+    """The mean would teach to fail it for the points beside; in a negated rubric a failed gate is welcome."""
+
+    def judge(messages: list[dict[str, str]]) -> object:
+        body, _, asked = messages[-1]["content"].partition("Criterion:\n")
+        return {"reason": "read", "verdict": asked.split()[1] in body.rpartition("<candidate")[2]}
+
+    found = evaluate(text, rubric, judge) if text is not None else evaluate("on", SAFE, lambda _: "no verdict")
+    assert reward_of(found, gated) == (None if reward is None else pytest.approx(reward))
+
+
+@each_row("gated", [-1, 2, "0", True])
+def test_the_cap_of_a_failed_gate_is_a_share(gated: object) -> None:
+    """A number outside of the scores is refused."""
+    with pytest.raises(DefinitionError, match="gated: expected a finite number from 0 to 1"):
+        reward_of(evaluate("on", SAFE, "offline"), gated)  # type: ignore[arg-type]

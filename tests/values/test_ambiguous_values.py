@@ -309,6 +309,19 @@ def test_a_row_without_a_text_is_told_with_the_line_that_leaves_the_row_out(row:
         ("faithfulness", "States nothing that the context does not support"),
         ("answer_relevancy", "Addresses the question that was asked"),
         ("is_polite", "Is polite"),
+        ("Faithfulness", "States nothing that the context does not support"),
+        ("HALLUCINATION", "States nothing that the context does not support"),
+        ("AnswerRelevancyMetric", "Addresses the question that was asked"),
+        ("AnswerRelevancy", "Addresses the question that was asked"),
+        ("Answer_Relevancy", "Addresses the question that was asked"),
+        ("answer-relevancy", "Addresses the question that was asked"),
+        ("toxicity_metric", "Insults, threatens or demeans nobody"),
+        ("Toxicity", "Insults, threatens or demeans nobody"),
+        ("coherence", "Each sentence follows from those before it"),
+        ("Summarization", "Says what matters of the context, and nothing else"),
+        ("GEval", "Agrees with the reference"),
+        ("LLMContextRecall", "The context holds what the answer needs"),
+        ("IsPolite", "Is polite"),
     ],
 )
 def test_the_name_of_a_metric_is_no_criterion(name: str, meant: str) -> None:
@@ -325,6 +338,12 @@ def test_the_name_of_a_metric_is_no_criterion(name: str, meant: str) -> None:
         assert make(meant).criteria[-1].text == meant
         made = eval(asked, {"R": R, "Rubric": Rubric, "Criterion": Criterion, "loads": loads})  # noqa: S307
         assert loads(dumps(made)) == made
+
+
+@each_row("text", ["Polite", "polite", "IsJSON?", "PyTorch", "McDonald", "JavaScript", "USA", "GitHub", "Warmth-free"])
+def test_a_word_that_is_no_metric_is_a_criterion(text: str) -> None:
+    """A word may ask enough, also one that is written as two."""
+    assert R.expects(text).criteria[-1].text == text
 
 
 def test_the_name_of_a_metric_is_no_rubric_of_a_case() -> None:

@@ -1,8 +1,8 @@
 """
 The `reward.json` of a Harbor task: a number for each reward, and no file where something is not graded.
 
-Rows of a folder of Reward Kit's are combined by its rules. Of any other suite each case is a reward, and the only one
-is called `reward`.
+Rows of a folder of Reward Kit's are combined by its rules. Of any other suite each case is a reward, 0 where a gate
+failed, and the only one is called `reward`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rubric import DefinitionError
 from rubric.embed import TOLERANCE, shorten
+from rubric.rewards import reward_of
 
 if TYPE_CHECKING:
     from rubric.results import Row
@@ -30,14 +31,14 @@ def render(report: Report) -> str:
     if not report.rows:
         raise DefinitionError("reward.json", "nothing is written: no case was run")
     for row in report:
-        if row.score is None or row.result is None:
+        if row.result is None or (earned := reward_of(row.result)) is None:
             why = row.reason or "a report that is read from a file holds no results"
             raise DefinitionError("reward.json", f"nothing is written: {row.id!r} is {row.status}: {shorten(why, 300)}")
         told = row.result.rubric.provenance.get("rewardkit")
         layout = told["layout"] if told else layout
-        scores[row.id] = _score(row, told) if told else row.score
+        scores[row.id] = _score(row, told) if told else earned
     if layout is None:
-        rewards = scores if len(scores) > 1 else {"reward": report[0].score}
+        rewards = scores if len(scores) > 1 else {"reward": scores[report[0].id]}
     else:
         nodes = [*layout["dimensions"].items(), *((each["name"], each) for each in layout["rewards"])]
         rewards = {name: _value(node, scores) for name, node in nodes}
