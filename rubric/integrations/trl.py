@@ -1,8 +1,9 @@
 """
 A reward function for TRL's trainers: `rubric_reward(rubric, judge)`.
 
-The reward is the score, or 0 where a gate failed (`gated`). An ungraded completion has the reward None, which TRL leaves out of the group's baseline. The metric `<name>/ungraded`
-has their share, and the logged completions the digest of the rubric and, of one rubric, a column for each criterion.
+The reward is the score, and 0 where a gate failed (`gated`). An ungraded completion has the reward None, which TRL leaves
+out of the group's baseline. The metric `<name>/ungraded` has their share, and the logged completions the digest of the
+rubric and, of one rubric, a column for each criterion.
 """
 
 from __future__ import annotations
@@ -76,8 +77,8 @@ def rubric_reward(
         cure = f'write rubrics="{rubric}"; for a text of one word, Rubric.of("{rubric}")'
         raise DefinitionError("rubric", f"{rubric!r} may be a column; {cure}")
     given, by = None if rubric is None else rubric_of(rubric), None if judge is None else as_judge(judge)
-    for option, value in {"dropout": dropout, "gated": gated}.items():
-        fields.check_number(option, value, 0, 1)
+    fields.check_number("dropout", dropout, 0, 1)
+    fields.check_number("gated", gated, 0, 1)
     fields.check_number("deadline", 1 if deadline is None else deadline, 0, above=True)
     _check_audit(audit)
     called = name or (given.name if given is not None else "") or "rubric"

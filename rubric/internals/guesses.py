@@ -332,6 +332,7 @@ def _name_cure(name: str, homes: Mapping[str, str], module: str = "") -> str:
 
 def metric_cure(name: str) -> str:
     """Return the criterion that a metric's *name* stands for, as a text in quotes; else the words of the name."""
+    name = re.sub("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower().removesuffix("_metric")
     meant = (text for text, words in table()["metrics"].items() if name in words.split())
     return f'"{next(meant, name.replace("_", " ").capitalize())}"'
 

@@ -130,16 +130,16 @@ def slug(text: str, limit: int = 48) -> str:
     return f"{head}-{digest}"
 
 
-# Those of one word in the table of guesses, which is loaded for errors alone.
-_METRICS = frozenset({
-    "bias", "correctness", "faithfulness", "groundedness", "hallucination", "hallucinations", "relevance", "relevancy",
-    "toxicity",
+_METRICS = frozenset({  # those of one word in the table of guesses, which is loaded for errors alone
+    "bias", "coherence", "conciseness", "correctness", "faithfulness", "fluency", "geval", "groundedness",
+    "hallucination", "hallucinations", "harmfulness", "relevance", "relevancy", "summarization", "toxicity",
 })  # fmt: skip
 
 
 def names_a_metric(text: str) -> bool:
-    """True if *text* is a name such as `answer_relevancy`, which other systems know, and asks nothing."""
-    return text in _METRICS or ("_" in text and re.fullmatch("[a-z]+(_[a-z]+)+", text) is not None)
+    """True if *text* is a name such as `answer_relevancy` or `AnswerRelevancyMetric`, and asks nothing."""
+    name = "(?i:[a-z]+(_[a-z]+)+)|(?=[A-Za-z]+$).*([a-z][A-Z]|[A-Z]{2}[a-z]{2}).*"
+    return text.lower() in _METRICS or re.fullmatch(name, text) is not None
 
 
 def refuse_metric(field: str, text: str, otherwise: str) -> None:

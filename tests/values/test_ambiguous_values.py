@@ -314,7 +314,7 @@ def test_a_row_without_a_text_is_told_with_the_line_that_leaves_the_row_out(row:
         ("AnswerRelevancyMetric", "Addresses the question that was asked"),
         ("AnswerRelevancy", "Addresses the question that was asked"),
         ("Answer_Relevancy", "Addresses the question that was asked"),
-        ("answer-relevancy", "Addresses the question that was asked"),
+        ("PolitenessMetric", "Politeness"),
         ("toxicity_metric", "Insults, threatens or demeans nobody"),
         ("Toxicity", "Insults, threatens or demeans nobody"),
         ("coherence", "Each sentence follows from those before it"),
@@ -329,7 +329,7 @@ def test_the_name_of_a_metric_is_no_criterion(name: str, meant: str) -> None:
     doors: list[tuple[Any, str]] = [
         (R.expects, f"R.adding(Criterion({name!r}))"),
         (lambda text: Rubric("r", [text]), f"Rubric('r', [Criterion({name!r})])"),
-        (lambda text: loads(f"criteria: [{text}]"), f"loads('criteria: [{{text: {name}}}]')"),
+        (lambda text: loads(f'criteria: ["{text}"]'), f"loads('criteria: [{{text: {name}}}]')"),
     ]
     for make, asked in doors:
         with pytest.raises((DefinitionError, LoadError), match=f'write "{meant}"; or, to ask by this name, ') as caught:
@@ -340,9 +340,9 @@ def test_the_name_of_a_metric_is_no_criterion(name: str, meant: str) -> None:
         assert loads(dumps(made)) == made
 
 
-@each_row("text", ["Polite", "polite", "IsJSON?", "PyTorch", "McDonald", "JavaScript", "USA", "GitHub", "Warmth-free"])
+@each_row("text", ["Polite", "polite", "JSON", "URLs", "Well-written", "Warm"])
 def test_a_word_that_is_no_metric_is_a_criterion(text: str) -> None:
-    """A word may ask enough, also one that is written as two."""
+    """A word may ask enough."""
     assert R.expects(text).criteria[-1].text == text
 
 
