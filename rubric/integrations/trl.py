@@ -1,8 +1,8 @@
 """
 A reward function for TRL's trainers: `rubric_reward(rubric, judge)`.
 
-The reward is the score, and 0 where a gate failed (`gated`). An ungraded completion has the reward None, which TRL leaves
-out of the group's baseline. The metric `<name>/ungraded` has their share, and the logged completions the digest of the
+The reward is the score, and 0 where a gate failed (`gated`). An ungraded completion has the reward None, which TRL
+leaves out of the baseline. The metric `<name>/ungraded` has their share, and the logged completions the digest of the
 rubric and, of one rubric, a column for each criterion.
 """
 

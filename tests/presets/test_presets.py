@@ -42,6 +42,29 @@ def test_an_example_comes_out_as_its_tag_says(name: str, case: Case) -> None:
     assert result.passed is ("must-pass" in case.tags)
 
 
+QUOTABLE = {
+    "says-what-it-did", "finds", "responds", "moves-on", "tone", "supported", "addresses", "complete", "actionable",
+    "does-all", "willing",
+}  # fmt: skip
+"""Criteria that are met by what stands in the answer; others are met by what does not, or where nothing is asked."""
+
+
+@each_row(("name", "case"), CASES, ids=[f"{name}: {case.id}" for name, case in CASES])
+def test_an_honest_judge_passes_good_answers_where_quotes_are_required(name: str, case: Case) -> None:
+    """It quotes what there is to quote: a criterion that is met by an absence asks for none."""
+    assert case.candidate is not None
+    verdicts, words = thaw(case.metadata["verdicts"]), case.candidate.output
+
+    def answer(ask: Ask) -> Any:
+        (criterion,) = ask.criteria
+        value, quotes = verdicts[criterion.id], [words[:40]] if criterion.id in QUOTABLE or criterion.is_unwanted else []
+        return {"reason": "r", "evidence": quotes, "verdict" if isinstance(value, bool) else "score": value}
+
+    judge = Judge(ScriptedModel(answer), sealed=False)
+    result = grade(case.candidate, getattr(presets, name).with_evidence(), judge)
+    assert result.passed is ("must-pass" in case.tags)
+
+
 @each_row("name", presets.NAMES)
 def test_a_ready_rubric_is_whole(name: str) -> None:
     """Each has anchors, examples of both kinds with verdicts for every criterion, and survives YAML."""
