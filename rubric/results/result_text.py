@@ -98,10 +98,11 @@ def advice(result: Grade) -> str:
     lines = []
     for criterion, finding in zip(result.rubric.judged, result.findings, strict=True):
         if result.contributions.get(finding.id) not in (None, 1):
-            what = _ADVICE.get(criterion.polarity, "Not fully met").format(criterion.weight)
+            lack = lack_of(result.rubric, criterion, finding)
+            what = f"Not counted, {lack}" if lack else _ADVICE.get(criterion.polarity, "Not fully met")
             votes = [vote for vote in finding.votes if isinstance(vote, Scored)]
             worst = (max if criterion.is_unwanted else min)(votes, key=lambda vote: vote.score, default=finding)
-            lines.append(f"- {what}: {criterion.text} ({_why(worst) or 'no reason given'})")
+            lines.append(f"- {what.format(criterion.weight)}: {criterion.text} ({_why(worst) or 'no reason given'})")
     return visible("\n".join(lines))[0]
 
 

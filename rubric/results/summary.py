@@ -13,9 +13,10 @@ from attrs import asdict, define, evolve, field, fields, frozen
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.notebooks import as_html
 from rubric.internals.text import cell, columns, counted, shorten, table
+from rubric.results.report_rows import lack_of
 from rubric.results.result import Grade, Ungraded
 from rubric.scoring.intervals import Interval, few_groups, mean_interval, share_interval
-from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
+from rubric.values.findings import Abstained, Evidence, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.requests import NOT_KEPT, Failure, Usage
 from rubric.values.run_rules import RunRule, RunRules
 
@@ -43,6 +44,7 @@ class CriterionSummary(NoTruth):
         text: The criterion's.
         vacuous: The number of results whose run has nothing that a rule over runs, or a part of it, speaks of.
         lacks: The events that none of the runs has, where all of them are so: often a tool under another name.
+        unquoted: The number of results that it failed for lack of a quote; they are among *gated*.
     """
 
     _truth = ".mean"
@@ -59,6 +61,7 @@ class CriterionSummary(NoTruth):
     text: str = ""
     vacuous: int = 0
     lacks: str = ""
+    unquoted: int = 0
 
 
 @frozen(repr=False)
@@ -180,6 +183,7 @@ class Summary(NoTruth, Listed[CriterionSummary]):
             said = [f"{count:,} × {shorten(text, longest)}" for text, count in counts.items()][:_MOST_SHOWN]
             said += [f"and {len(counts) - _MOST_SHOWN} others"] if len(counts) > _MOST_SHOWN else []
             remarks += [f"{name}: {'; '.join(said)}"] if said else []
+        remarks += [f"{c.id!r}: {c.unquoted:,} failed for lack of a quote" for c in self.criteria if c.unquoted]
         called = f"; the runs call {shorten(', '.join(self.tools), _LONGEST_SHOWN)}" if self.tools else ""
         return remarks + [
             f"{c.id!r} was kept vacuously in {c.vacuous:,} of {c.scored:,}, since there is no {c.lacks}{called}"
@@ -318,7 +322,7 @@ def _criteria(results: Sequence[Grade | Ungraded], groups: Sequence[Hashable]) -
     kinds: defaultdict[str, Counter[type]] = defaultdict(Counter)
     contributions: defaultdict[str, list[float]] = defaultdict(list)
     among: defaultdict[str, list[Hashable]] = defaultdict(list)
-    gated: Counter[str] = Counter()
+    gated, unquoted = Counter[str](), Counter[str]()
     texts: dict[str, str] = {}
     lacking: defaultdict[str, list[list[str]]] = defaultdict(list)
     rules: set[str] = set()
@@ -326,7 +330,10 @@ def _criteria(results: Sequence[Grade | Ungraded], groups: Sequence[Hashable]) -
         gated.update(result.outcome.gates)
         texts |= {criterion.id: criterion.text for criterion in result.rubric.judged if criterion.id not in texts}
         rules |= {each.id for each in result.rubric.judged if isinstance(each.answer, RunRule | RunRules)}
-        for finding in result.findings:
+        for criterion, finding in zip(result.rubric.judged, result.findings, strict=True):
+            unquoted[finding.id] += finding.id in result.outcome.gates and bool(
+                lack_of(result.rubric, criterion, finding)
+            )
             if finding.id in rules and (lacks := _lacks(finding)):
                 lacking[finding.id].append(lacks)
             kinds[finding.id][type(finding)] += 1
@@ -345,7 +352,7 @@ def _criteria(results: Sequence[Grade | Ungraded], groups: Sequence[Hashable]) -
         vacuous = lacking[id_]
         common = [each for each in vacuous[0] if all(each in one for one in vacuous)] if vacuous else []
         never = " and no ".join(common) if len(vacuous) == count[Scored] else ""
-        more = (texts.get(id_, ""), len(vacuous), never)
+        more = (texts.get(id_, ""), len(vacuous), never, unquoted[id_])
         yield CriterionSummary(id_, count[Scored], mean, interval, bounds, *others, *more)
 
 
@@ -399,6 +406,8 @@ class Counts:
 
 def _short(finding: Finding) -> Finding:
     changes: dict[str, Any] = {f.name: _LONG[f.name] for f in fields(type(finding)) if f.name in _LONG}
+    if isinstance(finding, Scored) and (finding.votes or any(quote.verified for quote in finding.evidence)):
+        changes["evidence"] = (Evidence("", 0),)  # else it would count as one that lacks a quote
     if _lacks(finding):  # all that a summary reads of the reason
         changes["reason"] = "; ".join(match[0] for match in _VACUOUS.finditer(finding.reason or ""))
     if isinstance(finding, Unjudged):

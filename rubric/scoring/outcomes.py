@@ -204,12 +204,13 @@ class _Rule:
     policy: str | float
     abstainable: bool
     gate: float | None  # the contribution below which it fails the grade; None: it is not a gate
+    lack_gates: bool  # whether a quote that is missing fails the grade: not where nothing counts on it
     zero_gates: bool  # whether 0 fails even a gate of 0, as a "no" does
     plain: bool  # answered with yes or no
 
     @classmethod
     def of(cls, rubric: Rubric, criterion: Criterion) -> _Rule:
-        plain, policy = isinstance(criterion.answer, _PLAIN), rubric.policy(criterion)
+        plain, policy, gate = isinstance(criterion.answer, _PLAIN), rubric.policy(criterion), rubric.gate_of(criterion)
         return cls(
             criterion,
             criterion.weight,
@@ -218,16 +219,16 @@ class _Rule:
             quoted=asks_evidence(rubric, criterion),
             policy=policy,
             abstainable=policy != "forbid" and abstainable(rubric, criterion),
-            gate=rubric.gate_of(criterion),
+            gate=gate,
+            lack_gates=gate is not None or (criterion.weight > 0 and criterion.polarity != "penalty"),
             zero_gates=plain or criterion.polarity == "guard",
             plain=plain,
         )
 
     def gates(self, contribution: float) -> bool:
         """True if *contribution* fails the grade."""
-        if self.gate is None:
-            return False
-        return (self.zero_gates and contribution == 0) or contribution < self.gate - TOLERANCE
+        no = self.zero_gates and contribution == 0
+        return self.gate is not None and (no or contribution < self.gate - TOLERANCE)
 
 
 # -- criteria at one extreme -----------------------------------------------------------------------------
@@ -278,7 +279,7 @@ def _part(rubric: Rubric, rule: _Rule, finding: Finding, *, best: bool) -> Part 
             inner = _inner(finding, rule.criterion.answer)
             return _nested_part(rule, rule.criterion.answer, inner, best=best)
         case Scored() if rule.quoted and not is_substantiated(rubric, rule.criterion, finding):
-            return Part(rule, 0.0, holds=False, gated=not rule.penalty)
+            return Part(rule, 0.0, holds=False, gated=rule.lack_gates)
         case Scored():
             part = _judged_part(rule, finding.score, flag=finding.flag)
             if finding.flag is not None and isinstance(rule.criterion.answer, Check):
@@ -317,7 +318,7 @@ def _judged_part(rule: _Rule, score: float, *, flag: bool | None) -> Part:
         disowned = answer.flag and flag is False
         holds = not disowned
     most_say_no = rule.plain and contribution < EVEN
-    gated = disowned or (rule.gate is not None and rule.gates(0.0 if most_say_no else contribution))
+    gated = disowned or rule.gates(0.0 if most_say_no else contribution)
     return Part(rule, contribution, holds, gated)
 
 
@@ -339,7 +340,7 @@ def _open(rule: _Rule, low: float, high: float, *, best: bool) -> Part:
         low, high = 0.0, 1.0
     part = _judged_part(rule, high if best != rule.unwanted else low, flag=best)
     abstains = rule.policy if rule.abstainable else None
-    dreaded = (rule.quoted and not rule.penalty) or abstains == "fail"
+    dreaded = (rule.quoted and rule.lack_gates) or abstains == "fail"
     part.gated = part.gated or (dreaded and not best)
     part.resolved, part.leaves = 0.0, abstains == "exclude"
     return part

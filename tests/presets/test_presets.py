@@ -57,7 +57,10 @@ def test_an_honest_judge_passes_good_answers_where_quotes_are_required(name: str
 
     def answer(ask: Ask) -> Any:
         (criterion,) = ask.criteria
-        value, quotes = verdicts[criterion.id], [words[:40]] if criterion.id in QUOTABLE or criterion.is_unwanted else []
+        value, quotes = (
+            verdicts[criterion.id],
+            [words[:40]] if criterion.id in QUOTABLE or criterion.is_unwanted else [],
+        )
         return {"reason": "r", "evidence": quotes, "verdict" if isinstance(value, bool) else "score": value}
 
     judge = Judge(ScriptedModel(answer), sealed=False)

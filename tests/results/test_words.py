@@ -29,6 +29,7 @@ from rubric import (
     judge_function,
 )  # fmt: skip
 from rubric.embed import RowBuilder
+from rubric.results import Counts
 from rubric.testing.scripted_model import Says, ScriptedModel
 from rubric.values import RunMetrics, Within
 from tests.rows import each_row
@@ -134,6 +135,29 @@ def test_a_tree_says_which_way_was_taken() -> None:
     walk = "Names a day? yes → Is the day right? no: it is Monday"
     assert result.explain() == f"~ Names a day? (0.30): {walk}"
     assert result.feedback() == f"- Not fully met: Names a day? ({walk})"
+
+
+@pytest.mark.parametrize(
+    ("options", "fails"),
+    [
+        ({}, True),
+        ({"weight": 0}, False),
+        ({"weight": 0, "required": True}, True),
+        ({"weight": 0, "min_score": 0.5}, True),
+    ],
+)
+def test_a_lack_of_a_quote_is_told_and_fails_what_counts(options: dict[str, Any], fails: bool) -> None:
+    """A criterion of weight 0 that is no gate is shown alone; summary and advice name the lack, not the verdict."""
+    rubric = Rubric(threshold=0.5).expects("Is warm", weight=3).adding(Criterion("Is backed", evidence=True, **options))
+    said = {"reason": "so", "evidence": ["made up"], "verdict": True}
+    found, counts = grade_many(["a", "b"], rubric, lambda _: said).collect(), Counts()
+    for one in found:
+        counts.add(one)
+        assert isinstance(one, Grade)
+        assert one.passed is not fails
+        assert one.feedback() == "- Not counted, its quote is not in the candidate: Is backed (so)"
+    for summary in (found.summary(), counts.summary()):
+        assert ("'is-backed': 2 failed for lack of a quote" in str(summary)) is fails
 
 
 def test_the_author_is_told_by_a_judge_who_found_fault() -> None:
