@@ -96,4 +96,4 @@ class RubricJudge(vf.Judge[float, RubricJudgeConfig]):  # type: ignore[misc]  # 
         trace.record_metrics({f"{name}/{criterion}": share for criterion, share in said.parts.items()})
         if isinstance(result, Ungraded):
             raise UngradedError(result)
-        return reward_of(result, self.config.gated)
+        return reward_of(result, self.config.gated) or 0.0  # a grade has a reward
