@@ -150,7 +150,7 @@ def test_a_lack_of_a_quote_is_told_and_fails_what_counts(options: dict[str, Any]
     """A criterion of weight 0 that is no gate is shown alone; summary and advice name the lack, not the verdict."""
     rubric = Rubric(threshold=0.5).expects("Is warm", weight=3).adding(Criterion("Is backed", evidence=True, **options))
     said = {"reason": "so", "evidence": ["made up"], "verdict": True}
-    found, counts = grade_many(["a", "b"], rubric, lambda _: said).collect(), Counts()
+    found, counts = grade_many(["a", "b"], rubric, lambda _: json.dumps(said)).collect(), Counts()
     for one in found:
         counts.add(one)
         assert isinstance(one, Grade)

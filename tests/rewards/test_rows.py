@@ -255,9 +255,9 @@ SAFE = Rubric("safe").expects("Says on", weight=2).requires("Says tested").passi
 def test_a_failed_gate_caps_the_reward(rubric: Rubric, text: str | None, gated: float, reward: float | None) -> None:
     """The mean would teach to fail it for the points beside; in a negated rubric a failed gate is welcome."""
 
-    def judge(messages: list[dict[str, str]]) -> object:
+    def judge(messages: list[dict[str, str]]) -> str:
         body, _, asked = messages[-1]["content"].partition("Criterion:\n")
-        return {"reason": "read", "verdict": asked.split()[1] in body.rpartition("<candidate")[2]}
+        return json.dumps({"reason": "read", "verdict": asked.split()[1] in body.rpartition("<candidate")[2]})
 
     found = evaluate(text, rubric, judge) if text is not None else evaluate("on", SAFE, lambda _: "no verdict")
     assert reward_of(found, gated) == (None if reward is None else pytest.approx(reward))
