@@ -49,15 +49,17 @@ AIMS = ("agreement", "balanced", "cost", "TPR", "TNR", "pass rate")  # as in `ru
 
 
 def _check_keys(context: click.Context) -> None:
-    """Refuse, in a line that is tried, labels by key of results that have none."""
+    """Refuse, in a line that is tried, labels by key of results that have none, in the words of `agreement`."""
     results, labels = context.params["results"], context.params["others"]
-    if context.meta.get(TRIAL) and labels is not None and (row := first_row(results, ".jsonl")):
-        is_by_key = "key" in first_row(labels) or any(each[:4] == "key=" for each in context.params["columns"])
-        if is_by_key and "findings" in row and row.get("key") is None:
-            cure = (
-                "grade with them, such as rubric grade-many rubric.yaml answers.jsonl --column key=id --out new.jsonl"
-            )
-            raise click.UsageError(f"{results} has no keys, and {labels} has; {cure}")
+    if not context.meta.get(TRIAL) or labels is None or "findings" not in (first := first_row(results, ".jsonl")):
+        return
+    named = [each[4:] for each in context.params["columns"] if each[:4] == "key="]
+    key = str(first_row(labels).get([*named, "key"][0], ""))
+    if key and first.get("key") is None:
+        placed = "if these are places from 0, call their column index; else " * key.isdigit()
+        cure = f"{placed}grade with them, such as rubric grade-many rubric.yaml answers.jsonl --column key=id"
+        said = f"the candidates have no keys, and labels are by key ({key!r}, ...); {cure} --out results.jsonl"
+        raise click.UsageError(said)
 
 
 @click.command(cls=Command, check=_check_keys)

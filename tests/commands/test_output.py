@@ -29,7 +29,7 @@ FILES = {
     "rows.jsonl": '{"answer": "Thank you.", "question": "Why?"}\n',
     "pairs.jsonl": '{"reply_1": "Thank you so much.", "reply_2": "No, it is not."}\n',
     "results.jsonl": "",
-    "labels.csv": "key,verdict\n0,true\n",
+    "labels.csv": "index,verdict\n0,true\n",
     "hello.yaml": "tests: you\n",
     "two.yaml": "defaultTest: {threshold: 0.5}\ngovernance: {owner: a}\ntests: [{assert: [{type: is-json}]}]",
     "env.yaml": f"prompts: ['{{{{ env.HOME }}}}']\nproviders: [echo]\ndefaultTest: {{{CONTAINS}}}\n",

@@ -377,7 +377,7 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("export results.jsonl --html page.html", "such as rubric view results.jsonl --rubric rubric.yaml --out results.csv"),
         ("cache clear kept.db", "did you mean 'store'? no such command 'clear'; no reply leaves a store by itself"),
         ("probe reply.txt polite.yaml -j offline", "such as rubric probe polite.yaml answers.jsonl -j offline; see"),
-        ("agreement keyless.jsonl people.csv --all", "keyless.jsonl has no keys, and people.csv has; grade with them, such as rubric grade-many rubric.yaml answers.jsonl --column key=id"),
+        ("agreement keyless.jsonl people.csv --all", "the candidates have no keys, and labels are by key ('a', ...); grade with them, such as rubric grade-many rubric.yaml answers.jsonl --column key=id"),
         ("prefer pairs.jsonl --zebra x --model offline", "Without --zebra x, write a line such as rubric prefer pairs.jsonl"),
         ("compare --a before.jsonl --b results.jsonl", "such as rubric compare new.jsonl old.jsonl"),
         ("grade polite.yaml reply.txt -j offline --n-samples 3", "such as judge: {jury: {judge: openai/gpt-5, size: 3}}"),
