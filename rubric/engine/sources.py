@@ -306,8 +306,8 @@ def _of_row(row: Mapping[Any, Any], columns: Columns) -> Candidate:
             output = given.get("output", None if made.unanswered else made.output)
             given |= {"run": made.run, "output": output, "remarks": made.remarks, **beside}
     given = fields_with_chats(given)
-    if isinstance(held := given.get("messages"), list) and held and not {"output", "run"} & given.keys():
-        said = f"expected messages, each with a role and a content, got {shorten(repr(held), 80)}"
+    if "messages" in given and not {"output", "run"} & given.keys():
+        said = f"expected messages, each with a role and a content, got {shorten(repr(given['messages']), 80)}"
         raise DefinitionError(str(columns.named.get("messages", "messages")), said)
     if "output" not in given and "run" not in given:
         named = ", ".join(map(str, row)) or "nothing"

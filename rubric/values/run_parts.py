@@ -108,8 +108,7 @@ def answer_of(run: Run) -> tuple[int | None, str]:
     on after somebody else's message: "Let me look." or an answer to an earlier question never stands in for one.
     """
     kept = [(n, each) for n, each in enumerate(run.events) if not isinstance(each, State)]
-    texts = [n for n, each in kept if _is_of(each, "assistant") and each.content.strip()]
-    at = texts[-1] if texts else None
+    at = next((n for n, each in reversed(kept) if _is_of(each, "assistant") and each.content.strip()), None)
     after = [each for n, each in kept if at is None or n > at]
     number, last = kept[-1] if kept else (0, Message("nobody", ""))
     end = f"{last.role}: {last.content.strip() or '(no text)'}" if isinstance(last, Message) else "a sub-agent"
@@ -117,13 +116,14 @@ def answer_of(run: Run) -> tuple[int | None, str]:
     is_open = any((c.result, c.error, c.media) == (None, "", ()) for c in after if isinstance(c, ToolCall))
     is_open = is_open or any(_is_of(each, "tool") for each in after)  # a result whose call is not there
     if at is None or is_open or any(map(is_done, dropwhile(is_done, after))):
+        is_act = any(not isinstance(each, Message) or each.media for _, each in kept)
         cure = 'Candidate("", run=run), or a row {"output": "", "messages": [...]}, is graded without one'
+        cure = cure if is_act else 'Rubric(..., degenerate="judge") has a judge read all that has no content, this too'
         return None, f"the run ends without an answer of the assistant, with {end}; {cure}"
     cure = 'Candidate("the text", run=run), or a row {"output": "the text", "messages": [...]}, has another text graded'
     if not all(_is_of(each, "refusal") for each in after):
         return at, f"the run ends with {end}; the last text of the assistant is graded, step {run.first + at}; {cure}"
-    before = next((each for n, each in reversed(kept) if n < at), None)
-    is_second = before is not None and _is_of(before, "assistant") and bool(before.content.strip())
+    is_second = any(_is_of(m, "assistant") and m.content.strip() for m in [each for n, each in kept if n < at][-1:])
     said = f"the assistant ends with two messages in a row, and the last is graded, step {run.first + at}; {cure}"
     return at, said if is_second else ""
 

@@ -211,6 +211,9 @@ def test_a_candidate_that_needs_no_call_makes_none() -> None:
         ({"output": 7}, "candidates[1].output: expected text, got 7; write output='7'"),
         ({"output": None}, "candidates[1].output: expected text, got nothing (None)"),
         ({"text": "x"}, "candidates[1].output: is not there; name the text that is graded so (there are: text)"),
+        ({"messages": []}, "candidates[1].messages: expected messages, each with a role and a content, got []"),
+        ({"messages": None}, "candidates[1].messages: expected messages, each with a role and a content, got None"),
+        ({"messages": "[]"}, "candidates[1].messages: expected messages, each with a role and a content, got []"),
         (
             {"output": "x", "refrence": "y"},
             "candidates[1].refrence: is not a field of a candidate; did you mean 'reference'? Name it, columns={'reference': 'refrence'}, or pass it over: columns={'refrence': None}",

@@ -169,17 +169,24 @@ def test_another_text_is_graded_by_the_lines_that_the_warning_prints(log: str) -
         assert (made.output, made.run.events[-1]) == ("the text", Message("assistant", "the text"))
 
 
-def test_a_run_without_an_answer_is_judged_as_it_is_by_the_lines_that_the_failure_prints() -> None:
-    """An empty text that somebody gives is an answer."""
-    messages, _ = UNANSWERED["the result of a call"]
+@each_row("log", UNANSWERED | SILENT)
+def test_a_run_without_an_answer_is_judged_as_it_is_by_the_lines_that_the_failure_prints(log: str) -> None:
+    """An empty text beside an act is an answer; of mere words, the rubric says whether a judge reads them."""
+    messages, _ = (UNANSWERED | SILENT)[log]
     run = read(messages)
-    rubric = Rubric("r", [TEXT, JUDGED])
-    (failure, _) = evaluate(Candidate(run=run), rubric, says_yes).failures
-    assert 'Candidate("", run=run), or a row {"output": "", "messages": [...]}' in failure.message
-    for made in (Candidate("", run=run), as_candidate({"output": "", "messages": messages})):
-        result = evaluate(made, rubric, says_yes)
+    criteria = [TEXT, JUDGED]
+    (failure, _) = evaluate(Candidate(run=run), Rubric("r", criteria), says_yes).failures
+    with_empty = [Candidate("", run=run), as_candidate({"output": "", "messages": messages})]
+    if 'Candidate("", run=run), or a row {"output": "", "messages": [...]}' in failure.message:
+        made = [(each, Rubric("r", criteria)) for each in with_empty]
+    else:
+        assert 'Rubric(..., degenerate="judge")' in failure.message
+        alone = [Candidate(run=run), as_candidate({"messages": messages})]
+        made = [(each, Rubric("r", criteria, degenerate="judge")) for each in (*alone, *with_empty)]
+    for candidate, rubric in made:
+        result = evaluate(candidate, rubric, says_yes)
         assert isinstance(result, Grade)
-        assert (result["friday"].score, result["polite"].score) == (0, 1)
+        assert (result["friday"].score, result["polite"].score, result.usage.calls) == (0, 1, 1)
 
 
 def test_at_the_terminal_the_end_of_a_log_is_said(tmp_path: Path) -> None:
