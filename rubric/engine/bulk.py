@@ -169,7 +169,7 @@ class _Job:
 
     async def grade(self, index: int, item: object) -> Result:
         """Grade *item*; nothing is raised but errors that end the stream."""
-        # The first result has among its warnings what columns hold that no judge sees, and that it lacks a context.
+        # The first result has among its warnings what columns hold that no judge sees.
         remarks = [] if index else [self.source.remark(item)]
         given, columns = item, self.source.columns
         candidate: Candidate | None = None
@@ -181,10 +181,6 @@ class _Job:
                 candidate = await asyncio.to_thread(as_candidate, given)
             else:
                 candidate = as_candidate(given, columns)
-            if remarks:
-                from rubric.grading.planning import fields_without, without  # noqa: PLC0415 - once for a data set
-
-                remarks += without(rubric, *{*fields_without([candidate])} & {"context", "reference"})
             result = await trace(candidate, rubric, self.judge, self.pipeline.send, keep=bool(self.options.keep))
         except StoreError:  # a reply that cannot be kept ends the stream: it would be paid for again
             raise

@@ -15,6 +15,7 @@ from attrs import evolve
 from rubric.engine.pipeline import CONCURRENCY, Dispatcher, Options, StoreLike, adrive, check_loop
 from rubric.errors import DefinitionError, UngradedError, UnreviewedWarning
 from rubric.grading.flow import check, flow
+from rubric.grading.lacking import fields_without, without
 from rubric.internals.fields import names_a_file
 from rubric.internals.guided import guided
 from rubric.internals.telemetry import TRACES, grade_span, warn_of
@@ -184,8 +185,9 @@ async def in_span(rubric: Rubric, grading: Awaitable[Grade | Ungraded]) -> Grade
 
 
 def annotate(result: Grade | Ungraded, dispatcher: Dispatcher) -> Grade | Ungraded:
-    """Return *result* with the remarks of *dispatcher* among its warnings."""
-    remarks = dispatcher.remarks()
+    """Return *result* with the remarks of *dispatcher*, and on what its candidate lacks, among its warnings."""
+    lacking = fields_without([result.candidate]) & {"context", "reference"} if result.candidate else ()
+    remarks = (*without(result.rubric, *lacking), *dispatcher.remarks())
     return evolve(result, warnings=(*result.warnings, *remarks)) if remarks else result
 
 
@@ -298,7 +300,7 @@ def plan(
     """
     from rubric.engine.budget import Budget  # noqa: PLC0415 - a grade without one needs none
     from rubric.engine.sources import holds_many, source_of  # noqa: PLC0415 - a grade plans nothing
-    from rubric.grading.planning import Plan, fields_without, plan_one, without  # noqa: PLC0415 - as above
+    from rubric.grading.planning import Plan, plan_one  # noqa: PLC0415 - as above
     from rubric.models.token_counts import count_tokens, worst_cost  # noqa: PLC0415 - as above
 
     judges, checked = judge_or_default(judge), checked_rubrics(rubric, given_rubric)

@@ -14,7 +14,6 @@ from typing import Any, cast, get_args
 
 from attrs import evolve
 
-from rubric.grading.segments import segments_of
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import counted, shorten
 from rubric.scoring.outcomes import is_substantiated
@@ -105,6 +104,8 @@ def of_part(candidate: Candidate, part: Run) -> Candidate:
 
 def in_segments(candidate: Candidate, judge: Judge) -> dict[str, Candidate]:
     """Return *candidate* in segments of the size that *judge* reads, by name; the whole if it fits."""
+    from rubric.grading.segments import segments_of  # noqa: PLC0415 - most runs are not cut
+
     parts = segments_of(candidate.run, judge.segment_tokens) if judge.segment_tokens else {}
     if len(parts) < _SEVERAL:
         return {"conversation": candidate}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
@@ -157,39 +156,6 @@ class Plan(Guided):
     def _repr_markdown_(self) -> str:
         rows = [(a.judge.name, ", ".join(c.id for c in a.criteria), len(a.messages[-1].text)) for a in self.asks]
         return f"{cell(self.line())}\n\n{table(('judge', 'criteria', 'characters'), rows)}"
-
-
-_SPOKEN_OF = {
-    "input": r"\b(?:the|his|her|their|users?'?s?|customers?'?s?) (?:question|query)\b|was asked|{{\s*input\b",
-    "reference": r"\bthe (?:reference|(?:expected|gold(?:en)?|ideal) (?:answer|output))\b|{{\s*reference\b",
-    "context": r"\b(?:the|its|given|retrieved) context\b|\bretrieved (?:text|document|passage)s?|{{\s*context\b",
-}
-"""What a rubric says that speaks of a field of its candidates."""
-
-
-def without(rubric: Rubric, *fields: str) -> list[str]:
-    """Return a remark for each of *fields* that *rubric* or its prompt speaks of, for candidates that have none."""
-    texts = {"its prompt": rubric.prompt or "", **{c.id: c.text for c in rubric.criteria}, "its text": rubric.text}
-    remarks = []
-    for wanted, pattern in _SPOKEN_OF.items():
-        found = [name for name, text in texts.items() if wanted in fields and re.search(pattern, text, re.IGNORECASE)]
-        word = "question" if wanted == "input" else wanted
-        remarks += [
-            f"the rubric speaks of the {word} ({name}), and there is none; give it as `{wanted}`" for name in found[:1]
-        ]
-    return remarks
-
-
-def fields_without(candidates: Iterable[Candidate]) -> list[str]:
-    """Return what none of *candidates* has, also under another name: `input`, `context`, `reference`."""
-    lacking = {"input", "context", "reference"}
-    for one in candidates:
-        if one.messages:
-            return []
-        lacking -= {"input"} if one.input else set()
-        lacking -= {"reference"} if one.reference or one.variables else set()
-        lacking -= {"context"} if one.context or one.files or one.variables or "context" in one.input.lower() else set()
-    return sorted(lacking)
 
 
 def _extent(low: float, high: float, form: str = "{}") -> str:

@@ -16,7 +16,7 @@ from attrs import Factory, frozen
 
 from rubric import Choices, Criterion, DecisionTree, Levels, Rubric, Unit, YesNo
 from rubric.embed import TOLERANCE, Check, Decided, shorten
-from rubric.grading.planning import without
+from rubric.grading.lacking import without
 from rubric.quality import lint_texts
 from rubric.quality.coalitions import part_at, scores_of
 from rubric.quality.lint_code import by_code, length_in

@@ -12,7 +12,7 @@ import pytest
 from attrs import evolve
 from click.testing import CliRunner
 
-from rubric import Rubric, grade_many, plan
+from rubric import Candidate, Contains, Criterion, Message, Rubric, Run, ToolCall, evaluate, grade, grade_many, plan
 from rubric.__main__ import main
 from rubric.formats.suites import loads_suite
 from rubric.quality.lint import lint
@@ -125,7 +125,33 @@ def test_a_plan_says_that_a_rubric_speaks_of_a_context_that_is_not_there() -> No
     assert plan([row, {**row, "context": "Friday"}], grounded, "offline").remarks == ()
     assert plan([{**row, "input": "Context: Friday. When?"}], grounded, "offline").remarks == ()
     assert plan([row], POLITE, "offline").remarks == ()
-    assert grade_many([row, row], grounded, "offline").collect().summary().warnings == {said: 1}
+    assert grade_many([row, row], grounded, "offline").collect().summary().warnings == {said: 2}
+
+
+def test_each_result_says_what_the_rubric_speaks_of_and_its_candidate_lacks() -> None:
+    """By every door, and counted; a run, a criterion of code and an empty cell beside a text are told apart."""
+    rubric = Rubric("r").expects("Every claim is supported by the context", id="supported")
+    rubric = rubric.expects("Agrees with the reference", id="agrees")
+    context, reference = (
+        f"the rubric speaks of the {name} ({id_}), and there is none; give it as `{name}`"
+        for name, id_ in (("context", "supported"), ("reference", "agrees"))
+    )
+    whole = {"output": "On Friday.", "input": "When?", "context": "Friday", "reference": "Friday"}
+    rows = [whole, {**whole, "context": None}, {**whole, "reference": ""}, {"output": "On Friday.", "input": "When?"}]
+    lacking = [(), (context,), (reference,), (reference, context)]
+    results = grade_many(rows, rubric, "offline").collect()
+    assert [result.warnings for result in results] == lacking
+    assert results.summary().warnings == {context: 2, reference: 2}
+    for row, said in zip(rows, lacking, strict=True):
+        kept = {name: value for name, value in row.items() if value}
+        assert grade(kept.pop("output"), rubric, "offline", **kept).warnings == said
+        assert evaluate(row, rubric, "offline").warnings == said
+    chat = [{"role": "user", "content": "When?"}, {"role": "assistant", "content": "On Friday."}]
+    run = Run([Message("user", "When?"), ToolCall("search", result="Friday"), Message("assistant", "On Friday.")])
+    by_code = Rubric("r", [Criterion("Agrees with the reference", check=Contains("Friday"))])
+    assert evaluate({"messages": [*chat, *chat]}, rubric, "offline").warnings == ()
+    assert evaluate(Candidate(run=run), rubric, "offline").warnings == ()
+    assert evaluate("On Friday.", by_code, "offline").warnings == ()
 
 
 def test_lint_says_that_a_case_has_no_question() -> None:
