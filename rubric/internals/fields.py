@@ -51,8 +51,8 @@ def thaw_plain(value: Any) -> Any:
 
 
 def shown_fields(value: Any) -> list[attrs.Attribute[Any]]:
-    """Return the fields of *value* that differ from their defaults."""
-    return [f for f in attrs.fields(type(value)) if f.init and getattr(value, f.name) != default_of(f, value)]
+    """Return the fields of *value* that are set, and differ from their defaults."""
+    return [f for f in attrs.fields(type(value)) if f.init and getattr(value, f.name, d := default_of(f, value)) != d]
 
 
 def fields_in(kind: type[attrs.AttrsInstance], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -482,7 +482,7 @@ def ratings_of(given: Judged, labels: Labels, criterion: str | None = None) -> R
 
 
 def _no_match(given: Judged, key: str, by: str) -> str:
-    if by == "key" and not any(given.keys):
+    if not any(given.keys) and (by == "key" or not key.isdigit()):
         cures = f"{_PLACED if key.isdigit() else ''}{_KEYED}"
         return f"the candidates have no keys, and labels are by key ({key!r}, ...); {cures}"
     theirs = given.keys[0] if by == "key" else str(given.places[0])

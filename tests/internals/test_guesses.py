@@ -593,6 +593,8 @@ SAYS = [
         "for what it counts, write Criterion('a', weight=5); for a scale of whole numbers, write Criterion('a', levels=(0, 5))",
     ),
     ("Criterion(lambda text: True)", "write rubric.checks(lambda candidate: 'refund' in candidate.output)"),
+    ("Candidate('x', reference=None)", "what is absent is left out, or empty; write reference=''"),
+    ("grade('x', r, 'offline', context=None)", "what is absent is left out, or empty; write context=''"),
     ("Candidate('x', images=['both.png'])", "base64.b64encode(Path('picture.png').read_bytes()).decode()]"),
     ("Rubric('x', {'a': {'text': 'b'}})", "write [{'id': 'a', 'text': 'b'}]"),
     (

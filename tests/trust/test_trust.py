@@ -124,6 +124,10 @@ def test_a_file_of_labels_that_can_be_read_in_two_ways_is_refused(
         ),
         (lambda: agreement(GRADES, Labels({0: {"clarity": 3}})), "there is no criterion 'clarity'"),
         (lambda: agreement(GRADES, Labels({"zz": {"good": True}})), "none matches a candidate by key"),
+        (
+            lambda: agreement(Grades([evolve(each, key="") for each in GRADES]), {"zz": {"good": True}}),
+            r"have no keys, and labels are by key \('zz', ...\); .* columns=\{'key': 'id'\}\)",
+        ),
         (lambda: agreement(GRADES), "give labels, or grade with Jury"),
         (lambda: estimate(GRADES, LABELS), "there is no label for the whole; there are labels for: 'good', 'clear'"),
         (

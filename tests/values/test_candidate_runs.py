@@ -130,3 +130,11 @@ def test_another_output_takes_the_place_of_the_old_one() -> None:
     assert evolve(plain, tool_calls=[REFUNDED]).run == Run([ASKED, REFUNDED, ANSWERED])
     with pytest.raises(DefinitionError, match="stand in one order; give run="):
         evolve(made, tool_calls=[LOOKED])
+
+
+def test_a_candidate_whose_making_failed_has_a_repr() -> None:
+    """A debugger and pytest show it beside the error, with what was set."""
+    made = Candidate.__new__(Candidate)
+    assert (repr(made), repr(Rubric.__new__(Rubric))) == ("Candidate()", "Rubric()")
+    object.__setattr__(made, "output", "Done.")
+    assert repr(made) == "Candidate('Done.')"
