@@ -265,7 +265,7 @@ class Candidate(Shown):
     def given(self) -> dict[str, Any]:
         """Return the arguments that make this candidate: with lists of messages and calls where they say it all."""
         found = {f.alias or f.name: getattr(self, f.name) for f in fields.shown_fields(self)}
-        if getattr(self, "part", None) is None:  # or not yet set, of one whose making failed
+        if "run" not in found or self.part is None:  # the first holds too where its making failed
             return found
         del found["run"]
         if self.part.lacks_answer:
