@@ -137,7 +137,12 @@ def test_each_result_says_what_the_rubric_speaks_of_and_its_candidate_lacks() ->
         for name, id_ in (("context", "supported"), ("reference", "agrees"))
     )
     whole = {"output": "On Friday.", "input": "When?", "context": "Friday", "reference": "Friday"}
-    rows = [whole, {**whole, "context": None}, {**whole, "reference": ""}, {"output": "On Friday.", "input": "When?"}]
+    rows: list[dict[str, Any]] = [
+        whole,
+        {**whole, "context": None},
+        {**whole, "reference": ""},
+        {"output": "On Friday.", "input": "When?"},
+    ]
     lacking = [(), (context,), (reference,), (reference, context)]
     results = grade_many(rows, rubric, "offline").collect()
     assert [result.warnings for result in results] == lacking
