@@ -158,6 +158,10 @@ class Labels(NoTruth):
         """The same labels, of which those given after a look at the verdict count too: they flatter a judge."""
         return evolve(self, counts_seen=True)
 
+    def replace(self, values: Mapping[Any, Value]) -> Labels:
+        """Return the same labels with other words for these *values*, such as `{"gut": "pass"}`."""
+        return evolve(self, rows=[evolve(row, value=values.get(row.value, row.value)) for row in self])
+
     def counts(self, label: Label) -> bool:
         """True if figures count *label*, one of these."""
         return self.counts_seen or not label.judge_seen

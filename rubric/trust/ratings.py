@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from os.path import isfile
 from pathlib import Path
 from typing import Any, Literal
@@ -82,9 +83,9 @@ class Scale:
         if found is None:
             cure = _share_of(number) if self.kind == "number" and self.high == 1 and number is not None else ""
             shown, other = shorten(repr(value)), ""
-            if number is None and (self.is_whole or self.kind == "verdict"):
+            if self.kind == "verdict" or (number is None and self.is_whole):
                 other = f"{', or in all labels of the whole a verdict' * self.is_whole} ({VERDICTS})"
-                ways = [f"Labels.from_pandas(frame.replace({{{shown}: {verdict!r}}}))" for verdict in ("pass", "fail")]
+                ways = [f"labels.replace({{{shown}: {verdict!r}}})" for verdict in ("pass", "fail")]
                 cure = f"; if it is a pass, write {ways[0]}, and if it is a fail, {ways[1]}"
             cure += LEFT_OUT if isinstance(value, str) and number is None else ""
             raise DefinitionError(place, f"expected {self}{other}, got {shown}{cure}")
@@ -551,16 +552,41 @@ def among(labels: Labels) -> list[Ratings]:
     out = []
     for criterion, mine in _by_criterion(labels).items():
         rows_of = {key: [row] for row, key in enumerate(dict.fromkeys(label.key for label in mine))}
-        n, scale = len(rows_of), _scale_of_values([label.value for label in mine])
-        people, _, raters = _tabulate(mine, rows_of, n, scale)
+        n, scale = len(rows_of), _scale_of_labels(mine)
+        try:
+            people, _, raters = _tabulate(mine, rows_of, n, scale)
+        except DefinitionError as error:
+            if scale is not VERDICT:
+                raise
+            read = {label.value: VERDICT.verdict(label.value) for label in mine}
+            names = {value: "a yes" if verdict else "a no" for value, verdict in read.items() if verdict is not None}
+            own = f"; if it is a category of its own, the verdicts take other names: labels.replace({names})"
+            raise DefinitionError(error.field, f"{error.message}{own}") from None
         each = (np.arange(n, dtype=np.intp), False, raters)
         out.append(Ratings(criterion, scale, np.full(n, np.nan), people, *each, np.ones(n), names=tuple(rows_of)))
     return out
 
 
-def _scale_of_values(values: Sequence[Value]) -> Scale:
-    if all(VERDICT.verdict(value) is not None for value in values):
-        return VERDICT
-    if all(number_in(value) is not None for value in values):
-        return Scale("number")
+def _scale_of_labels(labels: Sequence[Label]) -> Scale:
+    """Return the scale of all but a few of *labels*, since it refuses these by name; refuse two vocabularies."""
+    values = [label.value for label in labels]
+    lost, of_numbers = (sum(read(value) is None for value in values) for read in (VERDICT.verdict, number_in))
+    if 4 * min(lost, of_numbers) <= len(values):
+        return VERDICT if lost <= of_numbers else Scale("number")
+    said: dict[str, dict[str, Value]] = {}
+    for label in labels:
+        said.setdefault(label.rater, {})[label.key] = label.value
+    for one, other in combinations(said, 2):
+        pairs = [(said[one][key], value) for key, value in said[other].items() if key in said[one]]
+        words = [{str(pair[side]).strip().casefold() for pair in pairs} for side in (0, 1)]
+        verdicts = [{*each} & SAID.keys() for each in words]
+        least = 1 if any(verdicts) else 2  # of words that come again: single ones may differ in one vocabulary
+        apart = not words[0] & words[1] and least <= min(map(len, words)) and max(map(len, words)) < len(pairs)
+        if apart or (min(map(len, verdicts)) > 1 and not verdicts[0] & verdicts[1]):
+            mine, theirs = (", ".join(map(repr, sorted(words[side] - words[1 - side]))) for side in (0, 1))
+            why = f"{one!r} says {mine} and {other!r} says {theirs}, and these have no word in common"
+            beside = {b: Counter(a for a, c in pairs if c == b) for _, b in pairs}
+            same = {b: a.most_common(1)[0][0] for b, a in beside.items() if str(b).strip().casefold() not in words[0]}
+            cure = f"if they mean the same, write the words of one in all rows: labels.replace({same})"
+            raise DefinitionError("labels", f"{why}; {cure}")
     return Scale("option", options=tuple(sorted({str(value).strip() for value in values})))

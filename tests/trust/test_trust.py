@@ -25,7 +25,7 @@ from rubric.suites.suite import Suite
 from rubric.testing import ScriptedModel
 from rubric.trust import Calibration, Label, Labels, agreement, calibrate, compare, estimate, trusted
 from rubric.trust.estimates import estimate_of
-from rubric.trust.ratings import VERDICTS, Scale, as_judged
+from rubric.trust.ratings import VERDICTS, Scale, among, as_judged
 from tests.examples import examples
 from tests.recorded import grades, jury
 from tests.rows import each_row
@@ -245,6 +245,78 @@ def test_people_agree_with_each_other_without_a_judge() -> None:
         json.dumps(one.to_dict(), allow_nan=False)
     with pytest.raises(DefinitionError, match=r"two raters or more, .* agreement\(grades, labels\)"):
         agreement(Labels({"a": True}))
+
+
+def _said(ann: str, bob: str, **others: str) -> Labels:
+    """Return what two people say of 24 candidates, each a word of its list in turn, but of the keys of *others*."""
+    rows: dict[str, dict[str, str]] = {
+        f"k{n}": {who: words.split()[n % len(words.split())] for who, words in (("ann", ann), ("bob", bob))}
+        for n in range(24)
+    }
+    for key, word in others.items():
+        rows[key]["ann"] = word
+    return Labels.by_rater(rows)
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        (_said("pass fail", "Yes No"), "verdict"),
+        (_said("1 0", "true FAIL"), "verdict"),
+        (_said("1 2 3 1", "1 2 3 1"), "number"),
+        (_said("Warm cold dry", "warm cold dry"), "option"),
+        (_said("good bad neutral mixed", "good ok neutral mixed"), "option"),
+        (_said("yes no partly", "yes partly"), "option"),
+        (Labels.by_rater({"a": {"ann": "warm", "bob": "cold"}}), "option"),
+    ],
+)
+def test_what_people_say_is_a_verdict_a_number_or_a_category(labels: Labels, kind: str) -> None:
+    """Words for a verdict are one however they are spelled; categories of one vocabulary stay what they are."""
+    assert among(labels)[0].scale.kind == kind
+
+
+@pytest.mark.parametrize("word", ["passs", "?", "n/a", "unsure", "gut", "7"])
+def test_a_few_words_that_are_no_verdict_do_not_turn_verdicts_into_categories(word: str) -> None:
+    """They are refused by name, with a line for each meaning, and each line does what was meant."""
+    labels = _said("pass fail", "Yes No", k4=word)
+    with pytest.raises(
+        DefinitionError, match=rf"labels\['k4'\]\['ann'\]: expected yes or no .*'{re.escape(word)}'"
+    ) as no:
+        agreement(labels)
+    lines = re.findall(r"labels\.replace\(\{.*?\}\)", str(no.value))
+    shares = [agreement(eval(line, {"labels": labels}))["the whole"]["agreement"].value for line in lines]  # noqa: S307 - the printed line
+    assert shares == pytest.approx([1, 23 / 24, 23 / 24])  # a pass, a fail, a category
+
+
+def test_a_word_among_numbers_is_refused_by_name() -> None:
+    """A mark for "no label" does not turn ratings into categories."""
+    with pytest.raises(
+        DefinitionError, match=r"expected a number, got '\?'; if it is not a label, leave its cell empty"
+    ):
+        agreement(_said("1 2 3 4 5", "1 2 3 4 5", k4="?"))
+
+
+@pytest.mark.parametrize(
+    ("ann", "bob"),
+    [
+        ("pass fail", "gut schlecht"),
+        ("gut schlecht", "pass fail"),
+        ("good bad", "gut schlecht"),
+        ("gut mittel schlecht", "good medium bad"),
+        ("a b c", "x y y"),
+        ("pass", "gut"),
+        ("pass fail unsure", "yes no unsure"),
+        ("1 2 3 4", "eins zwei drei vier"),
+    ],
+)
+def test_two_vocabularies_are_not_a_disagreement(ann: str, bob: str) -> None:
+    """Two people without a word in common are refused with the line that maps the words of one, which works."""
+    labels = _said(ann, bob)
+    with pytest.raises(DefinitionError, match=r"'ann' says .* and 'bob' says .*no word in common") as no:
+        agreement(labels)
+    (line,) = re.findall(r"labels\.replace\(\{.*?\}\)", str(no.value))
+    mapped = among(eval(line, {"labels": labels}))[0].people  # noqa: S307 - the printed line
+    assert sum(mapped[:, 0] == mapped[:, 1]) >= 16
 
 
 def test_several_raters_label_some_of_the_candidates_of_groups() -> None:
@@ -955,7 +1027,7 @@ def test_the_column_with_verdicts_is_proposed_as_the_labels(tmp_path: Path) -> N
             Labels({0: "good", 1: "so-so"}),
             (
                 r"expected yes or no \(pass or fail, yes or no, .*, good or bad, .*\), got 'so-so'; if it is a pass, "
-                r"write Labels.from_pandas\(frame.replace\(\{'so-so': 'pass'\}\)\), and if it is a fail, Labels"
+                r"write labels.replace\(\{'so-so': 'pass'\}\), and if it is a fail, labels.replace"
             ),
         ),
     ],
@@ -972,9 +1044,8 @@ def test_words_for_a_verdict_are_labels_of_the_whole_unless_they_are_options() -
     graded = grade_many(["x", "y"], Rubric("s").scores("x y"), "offline").collect()
     for yes, no in pairs:
         assert agreement(graded, Labels({0: yes, 1: no})).criteria[0].kind == "verdict"
-    made = pd.DataFrame({"key": [0, 1], "value": ["meh", "pass"]})
-    mapped = Labels.from_pandas(made.replace({"meh": "fail"}))
-    assert agreement(graded, evolve(mapped, by="index")).criteria[0].kind == "verdict"
+    mapped = Labels({0: "meh", 1: "pass"}, by="index").replace({"meh": "fail"})
+    assert agreement(graded, mapped).criteria[0].kind == "verdict"
     chosen = Rubric("s").chooses("Which?", {"bad": 0, "good": 1}, id="which")
     options = grade_many(["x", "y"], chosen, judge_function(lambda *_: "good")).collect()
     assert agreement(options, Labels({0: "good", 1: "bad"})).criteria[0].kind == "option"
