@@ -607,7 +607,8 @@ def order_error(
     for name, value in () if is_told else zip(names, call.args, strict=False):
         kind = type(value).__name__
         meant = [each for each in names if kind in table()["held"].get(each, "").split()]
-        is_own = "judge" in meant and "JudgeLike" in str(call.parameters[name].annotation)  # a judge may be a writer
+        own = str(call.parameters[name].annotation).split(" | ")  # a judge may be a writer, and labels stand alone
+        is_own = kind in own or ("judge" in meant and "JudgeLike" in str(own))
         if meant and not is_own and name not in meant:
             line = f"{call.called}({', '.join(names[: len(call.args)])})"
             return CallError(name, f"got a {kind}, which is the {meant[0]}; the order is {line}")

@@ -66,6 +66,9 @@ def test_agree_compares_people_and_shows_all_on_request(files: tuple[Path, Path]
     done = run("agree", tmp_path / "people.csv")
     assert done.exit_code == 0, done.output
     assert "2 people agree with each other in" in done.output
+    (tmp_path / "typed.csv").write_text("\n".join(["key,rater,value", *rows]).replace("4,ann,yes", "4,ann,yess", 1))
+    assert "expected yes or no" in (said := run("agree", tmp_path / "typed.csv").output.replace("\n", " "))
+    assert "labels.replace({'yess': 'pass'})" in said
     assert "each class" not in run("agree", *files).output
     assert "good: each class" in run("agree", *files, "--all").output
 
