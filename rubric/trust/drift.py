@@ -3,6 +3,7 @@ Drift: has the judge changed since a baseline was saved, or have people?
 
 Candidates that are in both are compared with themselves, which shows small changes; others only on average. The
 p-values are corrected for their number (Holm), so that an unchanged judge is called changed as rarely as was asked.
+Where the labels are the same, people are not compared.
 """
 
 from __future__ import annotations
@@ -119,7 +120,10 @@ class Drift(Presented):
     def sentence(self) -> str:
         """A description of the main figure."""
         if not self.changed:
-            return f"No change is shown in {len(self.changes)} figures."
+            apart = [c for c in self.changes if not c.interval[0] <= 0 <= c.interval[1]]
+            alone = (f"{c.id} moved by {c.row('')[4]} ({c.row('')[5]}, p {c.adjusted:.3f} corrected)" for c in apart)
+            said = f"No change is shown in {len(self.changes)} figures, corrected for their number"
+            return f"{said}; alone, {', '.join(alone)}." if apart else f"{said}."
         lead = min(self.shown, key=lambda change: change.adjusted)
         verb = "have" if lead.id.startswith("people") else "has"
         return f"{lead.id[0].upper()}{lead.id[1:]} {verb} changed: from {lead.old:.3f} to {lead.new:.3f}."
@@ -159,6 +163,8 @@ def drift(now: Baseline, saved: Baseline | str | PathLike[str], risk: float = 0.
         for what in ("the judge", "people", "the judge's distance from people"):
             a, b = _values(mine[criterion], what), _values(theirs[criterion], what)
             both = [name for name in a if name in b]
+            if what == "people" and a == b:
+                continue  # they cannot have changed, and would weigh in the correction
             if len(both) >= _ENOUGH:
                 x, z = (np.array([side[name] for name in both]) for side in (a, b))
                 one, count = paired_contrast(x - z, now.groups_of(both)), len(both)

@@ -412,6 +412,10 @@ def test_labels_on_ungraded_pairs_count_for_them() -> None:
     assert f"{found.ungraded} pairs with an ungraded side count by {lead.ungraded_labels} labels." in found.remarks()
 
 
+_OF = ("the judge", "the judge's distance from people")
+"""What is compared where the labels are the same: people cannot have changed, so they do not count."""
+
+
 def test_slices_and_drift_have_a_word_where_an_interval_and_p_differ() -> None:
     """Their p are adjusted for their number, their intervals are not; two slices have no adjustment, so no word."""
     given = grades(GOOD, {n: {"good": n // 8 >= (12 if n % 8 == 0 else 5)} for n in range(400)})
@@ -427,7 +431,14 @@ def test_slices_and_drift_have_a_word_where_an_interval_and_p_differ() -> None:
     now = {**was, "a": {name: [float(n >= 6), 1.0] for n, name in enumerate(was["a"])}}
     moved, still = (drift(Baseline("j", "d", one), Baseline("j", "d", was)) for one in (now, was))
     assert not moved.changed
-    assert "among 9, chance may explain the judge on a" in str(moved.notes)
+    assert [c.id for c in moved.changes] == [f"{of} on {id_}" for id_ in "abc" for of in _OF]
+    assert re.fullmatch(
+        r"No change is shown in 6 figures, corrected for their number; alone, the judge on a moved by -0.060 "
+        r"\(-0.1\d\d to -0.0\d\d, p 0.\d+ corrected\), the judge's distance from people on a moved by .*\.",
+        moved.sentence,
+    )
+    assert still.sentence == "No change is shown in 6 figures, corrected for their number."
+    assert "among 6, chance may explain the judge on a" in str(moved.notes)
     assert still.notes == ()
 
 

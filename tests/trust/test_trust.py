@@ -806,7 +806,7 @@ def test_an_unchanged_judge_has_not_drifted(tmp_path: Path) -> None:
     for baseline in (saved, tmp_path / "baseline.yaml", str(tmp_path / "calibration.yaml"), calibrate(GRADES, LABELS)):
         found = now.against(baseline)
         assert found.exit_code == 0
-        assert found.sentence == "No change is shown in 6 figures."
+        assert found.sentence == "No change is shown in 4 figures, corrected for their number."
     assert saved.against(saved).exit_code == 0
 
 
