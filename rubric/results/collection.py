@@ -284,7 +284,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         self, rubric: Rubric | None = None, *, judge: Jury | Panel | Cascade | None = None, **rule: Any
     ) -> Grades:
         """
-        Return the results of the same findings under another rule: no calls; see `Grade.rescore`.
+        Return the `Grade.rescore` of each: no calls; usage is what the findings cost.
 
         Raises:
             DefinitionError: The criteria are others, or the votes do not fit.

@@ -199,7 +199,7 @@ class Result(NoTruth, Listed[Finding]):
         self, rubric: Rubric | None = None, *, judge: Jury | Panel | Cascade | None = None, **rule: Any
     ) -> Grade | Ungraded:
         """
-        Return the result of the same findings under another rule: no calls.
+        Return the findings under another rule: no calls; usage is what they cost.
 
         Args:
             rubric: A rubric that asks the judge the same, such as one with other weights: what `diff` finds is for the

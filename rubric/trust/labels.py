@@ -47,6 +47,8 @@ SAID: dict[str, bool] = {
 }
 """Words for a yes and a no: of the whole, and of any criterion."""
 
+_JOINED = "Labels([evolve(row, rater=who) for who, rows in {'ann': a, 'bob': b}.items() for row in rows])"
+
 _LONGEST_KEY = 40  # of a candidate; a longer one is a text
 _SEEN = {"yes", "true", "1"}
 
@@ -129,7 +131,9 @@ class Labels(NoTruth):
         if twice := [name for name, count in named.items() if count > 1]:
             row = [row for row in self.rows if (row.key, row.criterion, row.rater) == twice[0]][1]
             said = f"{row.rater or 'the one rater'} labels {row.criterion or 'the whole'} of {row.key!r} twice"
-            raise DefinitionError(row.place or "labels", f"{said}; keep one, or name each rater")
+            raise DefinitionError(
+                row.place or "labels", f"{said}; keep one, or name each rater: from attrs import evolve; {_JOINED}"
+            )
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -141,7 +145,8 @@ class Labels(NoTruth):
         if not self.rows:
             return "<Labels: none>"
         criteria = ", ".join(name or "the whole" for name in self.criteria)
-        return f"<Labels: {len(self):,} of {counted(len({row.key for row in self}), 'candidate')}, {criteria}>"
+        keys = counted(len({row.key for row in self}), "candidate")
+        return f"<Labels: {counted(len(self), 'label')} of {keys}, {criteria}>"
 
     @property
     def criteria(self) -> tuple[str, ...]:
@@ -214,7 +219,8 @@ class Labels(NoTruth):
         Args:
             path: A file of rows of any kind that `grade_many` reads: CSV, TSV, JSON, JSON lines, Parquet or Excel.
             columns: The column of each field that has another name, such as `{"key": "id", "value": "label"}`.
-            raters: Of a wide table: the columns that hold what each rater says; empty cells are not labels.
+            raters: Of a wide table: the columns that hold what each rater says; empty cells are not labels. Of a table
+                with a column of values: the name of its one rater.
 
         Raises:
             DefinitionError: The file is of another kind, a column is missing, or a row has no value.
@@ -327,21 +333,22 @@ def _of_rows(
     for name in columns:
         if name not in _FIELDS:
             raise DefinitionError(f"columns.{name}", f"is not a field of a label{fields.suggest(name, _FIELDS)}")
-    if raters and (idle := {"rater", "value"} & columns.keys()):
-        why = "is not read where raters name the columns; leave out one of the two"
-        raise DefinitionError(f"columns.{min(idle)}", why)
-    held = {name: columns.get(name, name) for name in _FIELDS}
+    held, alone = {name: columns.get(name, name) for name in _FIELDS}, ""
     labels: list[Label] = []
     by: Literal["key", "index"] = "key"
     for nth, (place, row) in enumerate(rows):
         if not isinstance(row, Mapping):
             raise fields.refuse(place, row, 'an object such as {"key": "a", "value": true}')
         if not nth:
+            alone = _one_rater(raters, held, row)
+            raters = () if alone else raters
             is_placed = "index" in columns and "key" not in columns  # whatever else the rows have
             by = "key" if held["key"] in row and not is_placed else "index"
             _check_columns(held, by, row, source, raters)
         cells: dict[str, tuple[Any, Any]] = {rater: (rater, row.get(rater)) for rater in raters}
-        for column, (rater, value) in (cells or {"value": (row.get(held["rater"]), row.get(held["value"]))}).items():
+        for column, (rater, value) in (
+            cells or {"value": (alone or row.get(held["rater"]), row.get(held["value"]))}
+        ).items():
             if _is_missing(value):
                 continue
             key = row.get(held[by])
@@ -358,9 +365,18 @@ def _as_raters(given: Iterable[str]) -> tuple[str, ...]:
     return fields.as_tuple("raters", given, str, 'names of columns, such as ["ann", "bob"]')
 
 
+def _one_rater(raters: Sequence[str], held: Mapping[str, str], row: Mapping[str, Any]) -> str:
+    """Return the name of the rater of all values; empty where raters are columns, also with an error in writing."""
+    is_one = len(raters) == 1 and held["value"] in row and not {raters[0], held["rater"]} & row.keys()
+    return raters[0] if is_one and "did you mean" not in fields.suggest(raters[0], map(str, row)) else ""
+
+
 def _check_columns(
     held: Mapping[str, str], by: str, row: Mapping[str, Any], source: str, raters: Sequence[str]
 ) -> None:
+    if raters and (idle := [name for name in ("rater", "value") if held[name] != name]):
+        why = "is not read where raters name the columns; leave out one of the two"
+        raise DefinitionError(f"columns.{idle[0]}", why)
     for rater in raters:
         if rater not in row:
             raise DefinitionError(source, f"there is no column {rater!r}{fields.suggest(rater, map(str, row))}")

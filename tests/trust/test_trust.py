@@ -344,6 +344,27 @@ def test_labels_come_from_wide_tables(tmp_path: Path) -> None:
         Labels.read(tmp_path / "wide.csv", columns={"key": "id"}, raters=["anne"])
 
 
+def test_a_file_of_one_rater_is_named_and_joined(tmp_path: Path) -> None:
+    """One name that is no column, beside a column of values, is their rater; labels of two join by the printed line."""
+    frame = pd.DataFrame({"key": ["a", "b"], "label": ["yes", "no"]})
+    frame.to_csv(tmp_path / "anna.csv", index=False)
+    named: Any = {"columns": {"value": "label"}, "raters": ["anna"]}
+    for labels in (Labels.read(tmp_path / "anna.csv", **named), Labels.from_pandas(frame, **named)):
+        assert [(row.key, row.rater, row.value) for row in labels] == [("a", "anna", "yes"), ("b", "anna", "no")]
+    for raters, column in ((["anna", "bob"], "anna"), (["valu"], "valu")):
+        with pytest.raises(DefinitionError, match=f"there is no column '{column}'|is not read where raters name"):
+            Labels.from_pandas(frame.rename(columns={"label": "value"}), raters=raters)
+    a, b = Labels({"a": True, "b": False}), Labels({"a": True})
+    assert repr(a) == "<Labels: 2 labels of 2 candidates, the whole>"
+    with pytest.raises(DefinitionError, match="the one rater labels the whole of 'a' twice") as no:
+        Labels([*a, *b])
+    line = str(no.value).partition("name each rater: ")[2]
+    made: dict[str, Any] = {"a": a, "b": b, "Labels": Labels}
+    exec(line.replace("; Labels(", "; joined = Labels("), made)  # noqa: S102 - the printed line
+    assert made["joined"].raters == ("ann", "bob")
+    assert len(made["joined"]) == 3
+
+
 @given(st.randoms(use_true_random=False))
 @examples(10)
 def test_the_order_of_keys_labels_and_raters_changes_no_figure(chance: Any) -> None:
