@@ -603,12 +603,12 @@ def order_error(
     if cure and (cure not in message or message != error.message):
         said = message if cure in message else _with_cure(message, cure)
         return CallError(error.field, call.checked(said, {error.field: None}))
-    is_told = len(args) == 1 or (" comes first" in error.message and names[0].startswith("candidate"))
+    is_alone = sum(each is not None for each in args) == 1
+    is_told = is_alone or (" comes first" in error.message and names[0].startswith("candidate"))
     for name, value in () if is_told else zip(names, call.args, strict=False):
         kind = type(value).__name__
         meant = [each for each in names if kind in table()["held"].get(each, "").split()]
-        own = str(call.parameters[name].annotation).split(" | ")  # a judge may be a writer, and labels stand alone
-        is_own = kind in own or ("judge" in meant and "JudgeLike" in str(own))
+        is_own = "judge" in meant and "JudgeLike" in str(call.parameters[name].annotation)  # a judge may be a writer
         if meant and not is_own and name not in meant:
             line = f"{call.called}({', '.join(names[: len(call.args)])})"
             return CallError(name, f"got a {kind}, which is the {meant[0]}; the order is {line}")
