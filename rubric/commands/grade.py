@@ -117,6 +117,17 @@ class Inputs:
         message = f"{rubric} is a rubric; name a --target that answers, or the file of the candidate: - is piped"
         raise WrongLineError(message, {"ARGUMENTS": [rubric, "-"]})
 
+    def refuse_idle(self, suites: Sequence[Suite]) -> None:
+        """Refuse a target that is a program, or has nothing to answer, since all cases of *suites* have an output."""
+        cases = [case for suite in suites for case in suite]
+        if self.target is not None and Path(self.target).is_file():
+            cure = "what a program answers is read from a file, such as --outputs replies.jsonl"
+            raise click.UsageError(f"--target {self.target}: a target is a model; {cure}")
+        is_asked = self.target not in (None, NOTHING) and not self.servers
+        if is_asked and cases and all(case.candidate is not None for case in cases):
+            message = f"--target {self.target} has nothing to answer, since each case has an output: take those out"
+            raise WrongLineError(message, {"WITHOUT": ("target",)})
+
     def rubric(self, file: str) -> Rubric:
         rubric = load(file, base=self.base)
         return rubric if self.threshold is None else rubric.passing_at(self.threshold)
@@ -329,6 +340,7 @@ def grade(files: Sequence[str], **given: Any) -> None:
         sys.exit(PASSED if result.passed else FAILED)
     earlier = running.earlier()
     suites, kept = pick_cases(inputs.suites(files), files, running.patterns)
+    inputs.refuse_idle(suites)
     report = running.run_all(suites, kept, inputs.judge, inputs.target_of)
     allowed = {"largest_drop": running.largest_drop, "risk": running.risk}
     comparison = None if earlier is None else baseline.compare(report, earlier, **allowed)

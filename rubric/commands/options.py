@@ -270,8 +270,9 @@ def _as_judge(ctx: click.Context, _: click.Parameter, models: Sequence[str]) -> 
 
 def model_called(name: str) -> str:
     """Return LiteLLM's name of a model, also where *name* is promptfoo's, such as `openai:gpt-5-mini`."""
-    if found := re.fullmatch(r"([\w/.-]*?)(\w+)\.py(?::(\w+))?", name):
-        function = found[3] or "judge"
+    found = re.fullmatch(r"([\w/.-]*?)(\w+)(\.py)?(?:::?(\w+))?", name)
+    if found and (found[3] or (found[4] and Path(f"{found[1]}{found[2]}.py").is_file())):
+        function = found[4] or "judge"
         code = f"from {found[2]} import {function}; from rubric import grade, load"
         code += f"; print(grade(open('reply.txt').read(), load('rubric.yaml'), {function}))"
         cure = f'such as python -c "{code}"; here it is a model, such as openai/gpt-5.6'

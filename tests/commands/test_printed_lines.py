@@ -73,6 +73,7 @@ def test_a_printed_line_has_all_that_was_typed(name: str) -> None:
             "rubric grade suite.yaml --baseline a.json --largest-drop 0.1",
         ),
         ("check . --output-format=github", "rubric validate ."),
+        ("grade suite.yaml -j offline --target openai/gpt-5", "rubric grade suite.yaml -j offline"),
     ],
 )
 def test_all_mistakes_are_answered_with_one_line(typed: str, line: str) -> None:
@@ -331,6 +332,9 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("grade-many polite.yaml rows.jsonl -j offline --delay 9", "requests are bounded, such as rubric grade-many polite.yaml rows.jsonl -j offline --rpm 60; see"),
         ("grade-many polite.yaml rows.jsonl -j offline --out s3://b/a.jsonl", "there is no folder s3:/b; name a file in one that is there"),
         ("grade-many polite.yaml rows.jsonl -j offline --out gone/a.jsonl", "there is no folder gone; name a file in one that is there"),
+        ("grade suite.yaml -j offline --set threshold=0.9", "such as rubric grade suite.yaml -j offline --threshold 0.9"),
+        ("grade suite.yaml -j polite.py::strict", "a function is given in Python alone"),
+        ("grade suite.yaml -j offline --target ./rows.jsonl", "such as --outputs replies.jsonl"),
         ("split rows.jsonl", "lines of a file are the shell's, such as head -n 20 rows.jsonl > some.jsonl"),
         ("filter results.jsonl --failed", "such as jq -c 'select(.passed == false)' results.jsonl > failed.jsonl"),
         ("cache prune --store kept.db --older-than 30d", "the whole file is deleted, and what it holds is paid for again, such as rm replies.db"),
