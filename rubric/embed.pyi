@@ -25,7 +25,6 @@ from .engine.grade import one_candidate as one_candidate
 from .runs.logs import candidate_of as candidate_of
 from .values.chats import candidate_of_chat as candidate_of_chat
 from .values.chats import is_chat as is_chat
-from .internals.row_files import csv_text as csv_text
 from .internals.row_files import rows_in as rows_in
 from .engine.sources import source_of as source_of
 

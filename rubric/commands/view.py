@@ -183,7 +183,7 @@ def view(
     results: Path | None, rubrics: Sequence[Path], out: Path | None, judge: Any, port: int, *, no_browser: bool
 ) -> None:
     """
-    Show kept runs, a store, a report or results in the browser, or write a page of them.
+    Show kept runs, a store, a report or results, or write them.
 
     Without FILE, or for a folder, list what is in it; on the page of a kept run, labels can be given. FILE is a store
     (every request to a judge with its messages and its raw reply), a report in JSON, or the results of `grade-many

@@ -9,8 +9,9 @@ that answer one task share its part too, since a mark depends on nothing that fo
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from itertools import pairwise
@@ -120,6 +121,15 @@ def text_of_candidate(candidate: Candidate) -> str:
     return "\n\n".join(f"{'output' if title == 'candidate' else title}:\n{text}" for title, text in sections)
 
 
+def _unfilled(rubric: Rubric, names: Collection[str]) -> Iterator[str]:
+    """Yield a warning for each text of *rubric* in which one of the variables *names* of a candidate seems to stand."""
+    for text in (rubric.text, *(criterion.text for criterion in rubric.criteria)):
+        for slot in re.finditer(r"\{\{?\s*(\w+)\s*\}\}?", text) if "{" in text else ():
+            if slot[1] in names:
+                how = "make the rubric with the value, or grade the cases of a suite, whose rubrics have slots"
+                yield f"{slot[0]} stands in the rubric as it is, and shows no variable of the candidate; {how}"
+
+
 def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     """Return what all asks about *candidate* under *rubric* share."""
     digest, warnings, sections = sha256(), dict.fromkeys(candidate.remarks), dict[str, str]()
@@ -163,6 +173,7 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
         variables = {name: _escape(str(value), digest, warnings) for name, value in sorted(given.items())}
         for name in variables:
             digest.update(_frame(name))
+        warnings |= dict.fromkeys(_unfilled(rubric, variables))
     blocks[-1] = (blocks[-1][0], digest.copy())
     system = _system(rubric.guidelines)
     for text in (*system.parts, *candidate.images):

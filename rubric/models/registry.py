@@ -34,6 +34,13 @@ if TYPE_CHECKING:
 _USED = Usage(calls=1, cost=None, unmetered=1)
 
 
+def _failure_of(error: Exception) -> Failure:
+    """Return the failure of a function that raised *error*: it may have taken the messages for a text."""
+    failure, is_text = Failure.of(error), isinstance(error, TypeError | AttributeError) and "list" in str(error)
+    said = f"{failure.message}; it is given messages, of which the last text is messages[-1]['content']"
+    return evolve(failure, message=said) if is_text else failure
+
+
 class FunctionModel:
     """
     Answers with the result of *function*.
@@ -68,7 +75,7 @@ class FunctionModel:
             try:
                 said = await self._function(arguments)  # type: ignore[misc]  # an async function's
             except Exception as error:
-                raise ModelError(Failure.of(error)) from error
+                raise ModelError(_failure_of(error)) from error
         else:
             said = await self._said_in_thread(ask, arguments)
         if ask.embeds:
@@ -93,7 +100,7 @@ class FunctionModel:
                 except Exception as problem:  # noqa: BLE001 - it becomes a failure, as that of a call does
                     error = problem
         if isinstance(error, Exception):
-            raise ModelError(Failure.of(error)) from error
+            raise ModelError(_failure_of(error)) from error
         if error is not None:
             raise error
         return said

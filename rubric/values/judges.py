@@ -99,12 +99,22 @@ def _model(_: Any, attribute: Attribute[Any], value: object) -> None:
         if not client_model_name(value):
             cure = f"{type(value).__name__} names no model; rubric.model(client, 'the name of a model') does"
             raise DefinitionError(attribute.name, cure)
-    elif isinstance(value, FunctionType) and value.__code__.co_argcount - len(value.__defaults__ or ()) == 2:  # noqa: PLR2004
-        cure = f"one of the candidate and a criterion is judge_function({value.__name__})"
-        raise DefinitionError(attribute.name, f"a function from messages to text takes one argument; {cure}")
+    elif isinstance(value, FunctionType):
+        _check_function(attribute.name, value)
     elif not callable(value) and not isinstance(value, Model):
         allowed = f"a LiteLLM model name, 'offline', a function from messages to text, or {CLIENTS}"
         raise refuse(attribute.name, value, allowed)
+
+
+def _check_function(field: str, function: FunctionType) -> None:
+    """Refuse a function of a candidate and a criterion, and one whose argument is said to be a text."""
+    code, name = function.__code__, function.__name__
+    if code.co_argcount - len(function.__defaults__ or ()) == 2:  # noqa: PLR2004
+        cure = f"one of the candidate and a criterion is judge_function({name})"
+        raise DefinitionError(field, f"a function from messages to text takes one argument; {cure}")
+    if any(function.__annotations__.get(each) in (str, "str") for each in code.co_varnames[: min(1, code.co_argcount)]):
+        cure = f"write lambda messages: {name}('\\n\\n'.join(m['content'] for m in messages))"
+        raise DefinitionError(field, f"a judge is given messages, and {name}() takes a text; {cure}")
 
 
 def _per_call(_: Any, attribute: Attribute[Any], value: object) -> None:

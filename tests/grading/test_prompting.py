@@ -16,7 +16,7 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import grade
+from rubric import evaluate, grade
 from rubric.grading.prompting import compose, shared_prompt
 from rubric.values.answers import Answer, Choice, Choices, Levels, Unit, YesNo
 from rubric.values.candidates import Candidate
@@ -312,6 +312,16 @@ def test_variables_cannot_hold_the_mark() -> None:
         )
         texts[mark_of(ask), ask.nonce] = user_text(ask)
     assert len(texts) == 2
+
+
+def test_a_variable_of_the_candidate_that_stands_in_the_rubric_is_flagged() -> None:
+    """Nothing is filled in there, and the judge would read the braces."""
+    about = Candidate("No refunds.", variables={"policy": "none after 30 days"})
+    said = "stands in the rubric as it is, and shows no variable of the candidate"
+    for slot in ("{policy}", "{{ policy }}"):
+        result = evaluate(about, Rubric("r", [f"Follows {slot}"]), "offline")
+        assert [each for each in result.warnings if said in each and each.startswith(slot)]
+    assert not evaluate(about, Rubric("r", ["Follows {other}"]), "offline").warnings
 
 
 def test_invisible_characters_are_shown_and_flagged() -> None:

@@ -63,6 +63,12 @@ def test_a_function_that_raises_leaves_the_criterion_unjudged() -> None:
     assert "ValueError: no idea" in evaluate("x", Rubric(["a"]), judge_function(faulty)).explain()
 
 
+@pytest.mark.parametrize("judge", [lambda prompt: prompt.upper(), lambda prompt: "no " + prompt], ids=["method", "sum"])
+def test_a_judge_that_takes_its_messages_for_a_text_is_told_where_the_text_is(judge: Any) -> None:
+    """Python's error speaks of a list alone."""
+    assert "the last text is messages[-1]['content']" in evaluate("x", Rubric(["a"]), judge).explain()
+
+
 def test_the_store_tells_two_functions_apart(tmp_path: Path) -> None:
     """Two identities never share a reply, and one identity is asked once."""
     store = tmp_path / "replies.db"
@@ -130,3 +136,16 @@ def test_a_function_that_decides_is_not_asked_to_write() -> None:
     """`generate` wants a text of its judge."""
     with pytest.raises(ModelError, match="decides criteria and cannot write; give a model"):
         generate("Says when", judge_function(lambda candidate, criterion: True))
+
+
+def test_a_function_of_a_text_is_not_given_messages() -> None:
+    """By its annotation; the line that is printed gives it the whole prompt."""
+
+    def mentions(prompt: str) -> dict[str, Any]:
+        return {"verdict": "refund" in prompt, "reasoning": "looked"}
+
+    rubric = Rubric("r").expects("Is polite")
+    with pytest.raises(DefinitionError, match="is given messages, and mentions\\(\\) takes a text") as refused:
+        grade("Your refund", rubric, mentions)
+    line = str(refused.value).rpartition("; write ")[2]
+    assert grade("Your refund", rubric, eval(line, {"mentions": mentions})).passed  # noqa: S307 - as it is printed

@@ -27,13 +27,13 @@ NATIVE = frozenset("native rubrics suites document yaml json files cursor notes 
 """The modules of `rubric.formats` that read and write our own files."""
 
 MOST = {
-    "suites": 15,
+    "suites": 16,
     "formats": 9,
     "quality": 9,
     "batches": 1,
     "trust": 3,
     "dask": 1,
-    "commands": 2,
+    "commands": 4,
     "integrations": 2,
     "testing": 1,
     "labelling": 1,
@@ -46,7 +46,12 @@ KEPT = {
         "rubric.engine.sources",
         "holds_many",
     ): "`rubric grade FILE` grades a file as one text, and says where it holds many",
-    ("rubric.internals.row_files", "csv_text"): "labels are written as `rows_in` reads them, quoted for spreadsheets",
+    (
+        "rubric.internals.row_files",
+        "csv_text",
+    ): "labels and reports are written as `rows_in` reads them, quoted for spreadsheets",
+    ("rubric.internals.guesses", "cures_in"): "what an option means beside another one stands in that table too",
+    ("rubric.internals.guesses", "term_of"): "a setting of a judge is named as in Python, in the line of a suite",
     ("rubric.internals.guesses", "word_cure"): "an unknown command or option is answered from the one table of guesses",
     ("rubric.models.chat_turns", "PAYING"): "what a target spends passes the budget, as what a judge spends",
     ("rubric.values.chats", "listed"): "a prompt of a finished output is a chat where a candidate's would be one",
@@ -63,7 +68,7 @@ KEPT = {
     ("rubric.engine.grade", "plan_asks"): "a draft is planned by its request, where no candidate is there yet",
     ("rubric.formats.insertion", "Page"): "criteria are drafted into files, and `lint` shows places in them",
     ("rubric.formats.yaml", "to_yaml"): "a baseline is written as our other files are",
-    ("rubric.grading.planning", "without"): "`lint` and `plan` warn of one thing in one sentence",
+    ("rubric.grading.lacking", "without"): "`lint` and `plan` warn of one thing in one sentence",
     ("rubric.grading.prompting", "text_of_candidate"): "responses and transcripts are shown as judges see them",
     ("rubric.grading.writing", "Writing"): "drafts and new texts are asked for and repaired as verdicts are",
     ("rubric.scoring.outcomes", "Part"): "what `Rules` returns of a criterion",

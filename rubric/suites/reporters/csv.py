@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rubric.embed import csv_text, shown
+from rubric.embed import shown
+from rubric.internals.row_files import csv_text
 from rubric.results import Row
 from rubric.suites.report import Report
 
