@@ -240,7 +240,8 @@ class Labels(NoTruth):
         """
         if not hasattr(frame, "columns"):
             raise fields.refuse("frame", frame, "a frame; a column is Labels(dict(enumerate(column)), by='index')")
-        records = ((f"labels[{n}]", row) for n, row in enumerate(frame.to_dict("records")))
+        rows = frame.to_dicts() if hasattr(frame, "to_dicts") else frame.to_dict("records")  # as polars has it
+        records = ((f"labels[{n}]", row) for n, row in enumerate(rows))
         return cls(*_of_rows(records, dict(columns or {}), "labels", _as_raters(raters)))
 
     @classmethod

@@ -217,6 +217,8 @@ SAYS = [
         "by [Case(f'{n}', rubric=rubric, **row) for n, row in enumerate(rows)]",
     ),
     ("Suite('s', [{'id': 'a', 'rubric': 'b'}])", "rows become cases by [Case(**row) for row in rows]"),
+    ("call('a').exactly(0)", "none is call('a').never()"),
+    ("load('rubric.yaml', threshold=0.9)", "write load('rubric.yaml').passing_at(0.9)"),
     ("g.latency", "no time is kept, since a reply may come from a store"),
     ("load('rubric: r\\ncriteria: [a]')", "this is the text of a rubric, and no path; write loads(text)"),
     (
@@ -456,7 +458,7 @@ SAYS = [
     ("Matches('Ticket', ignore_case=True)", "Matches('(?i)Ticket')"),
     ("Matches('Ticket', re.IGNORECASE)", "Matches('(?i)Ticket')"),
     ("Cascade(['offline', 'm'], min_confidence=0.8)", "such as Cascade('offline', 'm', when='borderline')"),
-    ("call('a').times(1)", "write call('a').at_least(1) & call('a').at_most(1)"),
+    ("call('a').times(1)", "such as call('a').at_least(2) & call('a').at_most(2)"),
     ("Case('Where is it?')", "write Case('one', rubric, input='Where is it?')"),
     ("rank({'a': 'x', 'b': 'y'}, rubric=r, judge='offline')", "by their names, write rank([Candidate(text, key=name)"),
     ("Budget(dollars=5, requests=100)", "Write Budget(cost=5, calls=100)"),
