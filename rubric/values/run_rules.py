@@ -13,6 +13,7 @@ those of sub-agents after the event that started them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, get_args
@@ -41,6 +42,21 @@ def _as_patterns(value: Mapping[str, str]) -> FrozenMap:
     for name, one in patterns.items():
         check_pattern(f"matches.{name}", one)
     return patterns
+
+
+_BOUND = re.compile(r"\$?(gte?|lte?|ge|le|min|max|above|below|at_least|at_most|ne|not|in)|[<>]=?|!=")
+"""What compares a number in other languages: no argument is so compared."""
+
+
+def _plain_arguments(_: object, attribute: Attribute[Any], value: Mapping[str, Any]) -> None:
+    fields.mapping(_, attribute, value)
+    for name, one in value.items():
+        words = (
+            [*one] if isinstance(one, Mapping) else re.findall(r"^\s*([<>]=?|!=)", one) if isinstance(one, str) else []
+        )
+        if words and all(_BOUND.fullmatch(str(word)) for word in words):
+            cure = f"give a pattern of its text, such as matches={{{name!r}: '^[5-9][0-9]$'}} for 50 to 99"
+            raise DefinitionError(f"arguments.{name}", f"an argument is compared with a value, not with {one}; {cure}")
 
 
 @lru_cache(maxsize=1_000)
@@ -124,7 +140,7 @@ class CallMatcher(Matcher):
     """
 
     name: str = field(default="*", validator=fields.text)
-    arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.frozen, validator=fields.mapping)
+    arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.frozen, validator=_plain_arguments)
     matches: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_patterns)
     result: str | None = field(default=None, kw_only=True, validator=_pattern)
     failed: bool | None = field(default=None, kw_only=True, validator=fields.optional(fields.flag))
