@@ -146,6 +146,6 @@ def test_a_function_of_a_text_is_not_given_messages() -> None:
 
     rubric = Rubric("r").expects("Is polite")
     with pytest.raises(DefinitionError, match="is given messages, and mentions\\(\\) takes a text") as refused:
-        grade("Your refund", rubric, mentions)
+        grade("Your refund", rubric, mentions)  # type: ignore[arg-type]  # which is what it is about
     line = str(refused.value).rpartition("; write ")[2]
     assert grade("Your refund", rubric, eval(line, {"mentions": mentions})).passed  # noqa: S307 - as it is printed
