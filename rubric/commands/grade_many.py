@@ -200,10 +200,10 @@ class Inputs:
 
     def _refuse_slots(self, rubric: Rubric, columns: Mapping[str, Any]) -> None:
         """Refuse a check in which a column of the rows seems to stand: its braces would be searched for."""
-        known = {*columns, *map(str, columns.values()), *(name for file in self.candidates for name in first_row(file))}
+        named = {*columns, *map(str, columns.values())}
         for criterion in rubric.criteria:
             for slot in SLOT.finditer(repr(criterion.answer) if isinstance(criterion.answer, Check) else ""):
-                if slot[1] in known:
+                if slot[1] in named or any(slot[1] in first_row(file) for file in self.candidates):
                     said = f"{slot[0]} in the check {criterion.id!r} shows no column: one rubric grades all rows"
                     case = f"cases: [{{output: a reply, variables: {{{slot[1]}: a text}}}}]"
                     cures = f"a text of each row's own is a variable of a case, in a suite, such as {case}"

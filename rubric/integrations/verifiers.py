@@ -9,7 +9,7 @@ from __future__ import annotations
 
 # pyright: reportMissingImports=false
 # The harness is not a dependency.
-from typing import Any
+from typing import Any, cast
 
 from rubric import Candidate, DefinitionError, Judge, Rubric, Ungraded, UngradedError, aevaluate, model
 from rubric.embed import candidate_of_chat, fields
@@ -96,4 +96,4 @@ class RubricJudge(vf.Judge[float, RubricJudgeConfig]):  # type: ignore[misc]  # 
         trace.record_metrics({f"{name}/{criterion}": share for criterion, share in said.parts.items()})
         if isinstance(result, Ungraded):
             raise UngradedError(result)
-        return reward_of(result, self.config.gated) or 0.0  # a grade has a reward
+        return cast("float", reward_of(result, self.config.gated))  # a grade has one

@@ -55,8 +55,11 @@ def _plain_arguments(_: object, attribute: Attribute[Any], value: Mapping[str, A
             [*one] if isinstance(one, Mapping) else re.findall(r"^\s*([<>]=?|!=)", one) if isinstance(one, str) else []
         )
         if words and all(_BOUND.fullmatch(str(word)) for word in words):
-            cure = f"give a pattern of its text, such as matches={{{name!r}: '^[5-9][0-9]$'}} for 50 to 99"
-            raise DefinitionError(f"arguments.{name}", f"an argument is compared with a value, not with {one}; {cure}")
+            cure = "give a pattern of its text in matches, such as '^[5-9][0-9]$' for 50 to 99"
+            own = f"for one that is so itself, '^{re.escape(_text(one))}$'"
+            raise DefinitionError(
+                f"arguments.{name}", f"no argument is compared by a bound, as {one} seems to be; {cure}; {own}"
+            )
 
 
 @lru_cache(maxsize=1_000)

@@ -211,8 +211,11 @@ def test_a_rule_whose_event_never_occurs_is_kept_vacuously_and_says_so() -> None
 @each_row("bound", [{"gt": 50}, {"lte": 50}, ">50", "<= 50", {"$gt": 50, "$lt": 90}])
 def test_a_bound_of_an_argument_is_refused(bound: Any) -> None:
     """It would be compared as a value, so that a refund of 80 kept a rule on those above 50."""
-    with pytest.raises(DefinitionError, match="compared with a value"):
+    with pytest.raises(DefinitionError, match="compared by a bound") as refused:
         call("refund", arguments={"amount": bound})
+    own = str(refused.value).rpartition("; for one that is so itself, ")[2].strip("'")
+    itself = Run([ToolCall("refund", arguments={"amount": bound})])
+    assert call("refund", matches={"amount": own}).never().judge(itself).met is False
     assert call("refund", arguments={"amount": {"value": 50}, "note": "50 words"}).arguments
     rule = call("refund", matches={"amount": "^[5-9][0-9]$"}).never()
     assert [rule.judge(Run([ToolCall("refund", arguments={"amount": n})])).met for n in (49, 80)] == [True, False]

@@ -320,7 +320,9 @@ def _tree_in(rest: dict[str, Any]) -> dict[str, Any]:
     if isinstance(rest.get("when"), str):
         rest["if"] = rest.pop("when")
     denied = rest.get("unless") or rest.get("when")
-    asked, is_denied = _asked(denied) if isinstance(denied, dict) else (denied if _is_asked(denied) else "", False)
+    asked, is_denied = (
+        _question_in(denied) if isinstance(denied, dict) else (denied if _is_asked(denied) else "", False)
+    )
     if isinstance(text, str) and asked and ("unless" in rest or is_denied):
         rest.pop("unless" if "unless" in rest else "when")
         return {"tree": {"ask": asked, "yes": 1, "no": {"ask": text, "yes": 1, "no": 0}}}
@@ -560,7 +562,7 @@ _ASKED = "Is this so: it "
 _BRANCHES = ("answers", "options", "choices", "cases", "branches", "values", "switch")
 
 
-def _asked(check: Any) -> tuple[str, bool]:
+def _question_in(check: Any) -> tuple[str, bool]:
     """Return the question by which a judge answers what a *check* decides, and whether it is negated; '' if none."""
     fields = check_in(check) or {"check": check}
     with suppress(DefinitionError, SeveralError):
@@ -585,7 +587,7 @@ def _branch(data: Any) -> Any:
             return node
         rest = {key: each for key, each in node.items() if key not in ("yes", "no")}
         if len(rest) == 1 and not isinstance(rest.get("ask"), str):
-            asked, is_negated = _asked(next((rest[key] for key in ("ask", "check") if key in rest), rest))
+            asked, is_negated = _question_in(next((rest[key] for key in ("ask", "check") if key in rest), rest))
             if asked:
                 ends = ("no", "yes") if is_negated else ("yes", "no")
                 node = {

@@ -153,12 +153,12 @@ def _case(case: Data, defaults: Data, row: Data) -> Data:
 
 def fill_shared(key: str, value: Any, variables: Any, case: Data | None = None) -> Any:
     """Return *value*, shared at *key*, with the *variables* of a *case*; refuse a slot that none fills."""
-    names, given = [*_mapping(variables)], partial(_given, case or {})
+    names, given = [*_mapping(variables)], partial(_variables_with, case or {})
     check_slots(value, names, key, lambda text: on_a_line({key: text})[1:-1], _braces(key), given=given)
     return fill_slots(value, variables)
 
 
-def _given(case: Data, name: str) -> str:
+def _variables_with(case: Data, name: str) -> str:
     """Return the variables of *case* with its field that *name* is, or is a word for; '' if it has none."""
     field = re.search("'(\\w+)'", word_cure("keys", "Case", name, KEYS[Case].values()))
     value = next((case[each] for each in (name, field[1] if field else "") if isinstance(case.get(each), str)), None)
