@@ -74,6 +74,15 @@ class Agreement(Presented, Listed[CriterionAgreement]):
         return next((c for c in self.criteria if c.id in ("", "all criteria")), None)
 
     @property
+    def by_rater(self) -> dict[str, CriterionAgreement]:
+        """The judge beside each of several people, on what that person labelled, of the first criterion."""
+        lead = self.ratings[0] if self.ratings else None
+        if lead is None or len(lead.raters) < 2:
+            return {}
+        alone = (evolve(lead, people=lead.people[:, [nth]]) for nth in range(len(lead.raters)))
+        return dict(zip(lead.raters, map(agreement_of, alone), strict=True))
+
+    @property
     def sentence(self) -> str:
         """A description of the main figure."""
         if not self.criteria:
@@ -119,6 +128,12 @@ class Agreement(Presented, Listed[CriterionAgreement]):
         if kept := [at for at in range(len(_HEAD)) if any(line[at] != "" for line in lines)]:
             titles = [one if name == "judge" and self.other == "each other" else name for name in _HEAD]
             out.append(("", tuple(titles[at] for at in kept), [tuple(line[at] for at in kept) for line in lines]))
+        if beside := self.by_rater:
+            name = "pearson" if self.ratings[0].scale.kind == "number" else "agreement"
+            shown = [(rater, c.n, str(c[name]) if c.n else "") for rater, c in beside.items()]
+            out.append(
+                (f"{self.ratings[0].criterion or 'the whole'}: {one} and each person", ("", "n", name), [*shown])
+            )
         for c in () if self.brief else self.criteria:
             if c.rates:
                 top = ("class", other, one, "recall", "specificity", "precision", "F1")
@@ -209,7 +224,11 @@ def _of_people(labels: Labels) -> Agreement:
         raise DefinitionError("grades", f"expected labels of two raters or more, got those of one; {cure}")
     criteria = [each for one in several for each in among_people(one)]
     raters = tuple(dict.fromkeys(rater for one in several for rater in one.raters))
-    return Agreement(tuple(criteria), "people", "each other", raters=raters)
+    notes, keys = [], [*dict.fromkeys(repr(row.key) for row in labels.rows)]
+    if len({(row.key, row.rater) for row in labels.rows}) > len(keys) ** 2 > 1:  # as if it were turned round
+        said = f"more people label each candidate than there are candidates; if {', '.join(keys[:3])} are people"
+        notes = [f"{said}, write Labels.by_rater({{key: {{rater: value}}}})"]
+    return Agreement(tuple(criteria), "people", "each other", raters=raters, notes=tuple(notes))
 
 
 @guided

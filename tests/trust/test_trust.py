@@ -1093,6 +1093,25 @@ def test_labels_by_rater_that_are_turned_round_are_told_the_right_way() -> None:
     ):
         agreement(grades, Labels.by_rater(said))
     assert len(agreement(grades, Labels.by_rater({key: {who: said[who][key] for who in said} for key in "ab"})))
+    alone = {who: dict.fromkeys("abcde", True) for who in ("ann", "bob", "cy")}
+    remark = "if 'ann', 'bob', 'cy' are people, write Labels.by_rater({key: {rater: value}})"
+    assert remark in str(agreement(Labels.by_rater(alone)))
+    right = Labels.by_rater({key: {who: alone[who][key] for who in alone} for key in "abcde"})
+    assert "are people" not in str(agreement(right))
+    assert "are people" not in str(agreement(Labels.by_rater({"a": dict.fromkeys("xyz", True)})))
+
+
+def test_a_judge_stands_beside_each_person() -> None:
+    """With several raters, it is told with whom the judge agrees, on what that one labelled."""
+    said = {k: {"ann": PEOPLE[k]["good"], "bob": not PEOPLE[k]["good"]} for k in range(60)}
+    del said[3]["bob"]
+    found = agreement(GRADES, Labels.by_rater(said, "good"))
+    ann, bob = found.by_rater["ann"], found.by_rater["bob"]
+    assert (ann.n, bob.n) == (60, 59)
+    alone = agreement(GRADES, Labels({k: {"good": PEOPLE[k]["good"]} for k in range(60)}))
+    assert ann["agreement"] == alone["good"]["agreement"]
+    assert "good: the judge and each person" in str(found)
+    assert alone.by_rater == {}
 
 
 def test_an_estimate_of_a_criterion_without_labels_says_what_is_labelled() -> None:
