@@ -19,7 +19,7 @@ from distributed.protocol import pickle
 from rubric import Budget, DefinitionError, Grade, Grades, Limits, Rubric, RubricError, Store, Ungraded, grade_many
 from rubric.dask.limits import PermitLimiter, PermitPlugin, RunSettings
 from rubric.driving import Failure, Usage
-from rubric.embed import JudgeLike, Options, as_rubric, fields, judge_or_default, replacing, run, source_of
+from rubric.embed import JudgeLike, Options, as_rubric, fields, guided, judge_or_default, replacing, run, source_of
 from rubric.engine import Candidates, Placed, Progress, Shard, Share
 from rubric.errors import ClusterError
 from rubric.grading.flow import check
@@ -39,6 +39,7 @@ _AHEAD = 2
 """Shards that are submitted for each thread of the cluster: the others wait here, not in the scheduler's memory."""
 
 
+@guided
 def grade_on_cluster(
     client: Client,
     candidates: Candidates,

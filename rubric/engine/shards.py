@@ -33,6 +33,7 @@ from rubric.values.rubrics import Rubric
 _FORM = "expected a shard and how many there are, such as '1/16' (from 1/16 to 16/16)"
 
 
+@guided
 @frozen
 class Shard:
     """

@@ -24,13 +24,14 @@ from typing import Any, Literal
 from attrs import frozen
 
 from rubric import Criterion
-from rubric.embed import NoTruth, fields
+from rubric.embed import NoTruth, fields, guided
 
 Kind = Literal["claim", "loss", "same"]
 Change = Callable[[str, str], str | None]
 """Returns the changed text, of the text and what the criterion wants; None where there is nothing to change."""
 
 
+@guided
 @frozen
 class Attack(NoTruth):
     """

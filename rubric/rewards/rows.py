@@ -28,7 +28,7 @@ from typing import Any, Literal
 from attrs import evolve
 
 from rubric import Criterion, DefinitionError, Grade, Rubric, Ungraded, loads
-from rubric.embed import as_rubric, fields, shorten
+from rubric.embed import as_rubric, fields, guided, shorten
 
 _TEXTS, _WEIGHTS = ("criterion", "description", "text"), ("points", "weight")
 _LISTS = ("rubrics", "Rubrics", "rubric")
@@ -51,6 +51,7 @@ _TAG = re.compile(r"[\s*]*\[((?i:hard rule|principle))\][\s*:]*(.+)|(.+?)[\s*]*\
 _KINDS = re.compile(r"\[(?:hard rule|principle)\]", re.IGNORECASE)
 
 
+@guided
 def rubric_of_row(value: Any, *, pitfalls: Literal["avoided", "present"] | None = None) -> Rubric:
     """
     Return the rubric in a cell as RaR, DR Tulu, RubricHub, OpenRubrics or we write it; equal cells give one object.
@@ -172,6 +173,7 @@ def _numbered(index: int, item: str) -> Criterion:
     return Criterion(" ".join(said.split()), tags=[tag] if tag else [])
 
 
+@guided
 def dropped(rubric: Rubric, share: float, seed: object) -> Rubric:
     """
     Return *rubric* without some of its criteria, so that a model cannot learn them by heart (arXiv 2608.11669).
@@ -190,6 +192,7 @@ def dropped(rubric: Rubric, share: float, seed: object) -> Rubric:
     return evolve(rubric, criteria=kept, tests=()) if len(kept) < len(drawn) else rubric
 
 
+@guided
 def reward_of(result: Grade | Ungraded | None, gated: float = 0.0) -> float | None:
     """
     Return the score of *result* as a reward; None where there is no grade.

@@ -47,6 +47,7 @@ class RunFormat:
     read: Callable[[Any, Path | None], Found]
 
 
+@guided
 def candidate_of_run(run: Run, output: str | None = None, **given: Any) -> Candidate:
     """
     Return *run* as a candidate, like `Candidate(run=run)`; *output* is the answer that its log names.
@@ -373,6 +374,7 @@ def chats_in(data: Any, *steps: str | int) -> Iterator[list[str | int]]:
             yield from chats_in(value, *steps, step)
 
 
+@guided
 def is_run(source: Any) -> bool:
     """True if *source* holds runs of a known format: a file, if it is a path, else a document, as JSON has it."""
     return (candidates_of_file(Path(source)) if isinstance(source, Path | str) else candidates_in(source)) is not None

@@ -14,6 +14,7 @@ from typing import Any
 from attrs import asdict, frozen
 
 from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.guided import guided
 from rubric.internals.secrets import mask_settings, redact
 from rubric.internals.text import cell, table
 from rubric.store.cache_key import Request, digest
@@ -131,6 +132,7 @@ class Problem:
 _SUMS = sql("sums")
 
 
+@guided
 def stats(path: str | Path) -> Stats:
     """
     Count the contents of the store at *path*.
@@ -157,6 +159,7 @@ LEFT JOIN texts AS skeletons ON skeletons.id = skeleton LEFT JOIN texts AS share
 ORDER BY calls.id"""
 
 
+@guided
 def export(path: str | Path, *, newest_first: bool = False) -> Iterator[dict[str, Any]]:
     """
     Yield every call in the store at *path* as plain data, oldest first: request, reply and cost.
@@ -197,6 +200,7 @@ def _mask(value: Any) -> Any:
     return redact(value) if isinstance(value, str) else value
 
 
+@guided
 def verify(path: str | Path) -> list[Problem]:
     """
     Return all problems of the store at *path*: damage to the file, changed requests, unreadable replies.

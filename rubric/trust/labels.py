@@ -55,6 +55,7 @@ _SEEN = {"yes", "true", "1"}
 _FIELDS = ("key", "index", "rater", "criterion", "value", "weight", "judge_seen", "reason")
 
 
+@guided
 @frozen
 class Label(NoTruth):
     """

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import pickle
 import re
 import sys
 from importlib import import_module
+from inspect import iscoroutine, signature
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import attrs
@@ -832,6 +835,34 @@ def stand_in(kind: Any) -> Any:
         item = next(names[name] for names in ours if isinstance(names.get(name), type))
         object.__setattr__(value, items.name, Unchanging([stand_in(item)]))
     return value
+
+
+MISSPELT = sorted(
+    (name, each.name)
+    for name, module in public_names().items()
+    if module not in ("rubric.embed", "rubric.driving", "rubric.programs") and name not in ("rubric_of", "places_by")
+    if isinstance(it := getattr(import_module(module), name), FunctionType)
+    or (isinstance(it, type) and hasattr(vars(it).get("__init__"), "__wrapped__"))
+    for each in signature(it).parameters.values()
+    if each.kind in (each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD) and len(each.name) > 3
+)
+"""The parameters of all functions but those for embedders, and of the classes of which users make values."""
+
+
+def answered(call: Any, **given: Any) -> Any:
+    """Return what a *call* with what is *given* returns, also one that is awaited."""
+    found = call(**given)
+    return asyncio.run(found) if iscoroutine(found) else found
+
+
+@each_row("owner", sorted({owner for owner, _ in MISSPELT}))
+def test_a_misspelt_argument_is_told(owner: str) -> None:
+    """Each public function, and each value that users make, proposes the argument that a slip of the finger meant."""
+    call = getattr(import_module(public_names()[owner]), owner)
+    for name in [name for of, name in MISSPELT if of == owner]:
+        with pytest.raises((RubricError, TypeError)) as refused:
+            answered(call, **{name[:2] + name[3:]: "x"})
+        assert name in str(refused.value), str(refused.value)
 
 
 @each_row("name", sorted(GUIDED))

@@ -29,7 +29,7 @@ from attrs import define, evolve, field, frozen
 
 from rubric import Message, ModelError, ToolCall
 from rubric.driving import Failure, Usage
-from rubric.embed import FrozenMap, clean, fields, on_background, thaw
+from rubric.embed import FrozenMap, clean, fields, guided, on_background, thaw
 from rubric.suites.cases import Case
 from rubric.suites.targets.base import DeferError, Response
 from rubric.suites.targets.mcp_servers import Server, as_servers
@@ -250,6 +250,7 @@ def _error(text: str) -> str:
 CURE = "an agent with MCP servers needs the MCP SDK, 2.2 or later: pip install 'rubric-grade[mcp]'"
 
 
+@guided
 @frozen(repr=False)
 class AgentTarget(AskedModel):
     """

@@ -16,7 +16,7 @@ from attrs import evolve, field, frozen
 
 from rubric import Candidate, RubricError
 from rubric.driving import Usage
-from rubric.embed import source_of
+from rubric.embed import guided, source_of
 from rubric.suites.cases import Case, answering
 
 
@@ -24,6 +24,7 @@ class DeferError(RubricError):
     """There is no candidate to judge, for a reason outside of the candidate: no key, no server."""
 
 
+@guided
 @frozen
 class Response:
     """

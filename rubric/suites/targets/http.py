@@ -17,7 +17,7 @@ from attrs import evolve, field, frozen
 
 from rubric import DefinitionError, ModelError
 from rubric.driving import Failure, Usage
-from rubric.embed import FrozenMap, fields, freeze, shorten, thaw
+from rubric.embed import FrozenMap, fields, freeze, guided, shorten, thaw
 from rubric.programs.javascript import UNDEFINED, JavaScriptError, ThrownError
 from rubric.prompts.render import fill
 from rubric.suites.cases import Case
@@ -31,6 +31,7 @@ LARGEST = 16 << 20
 Finding = Callable[[Any], str]
 
 
+@guided
 @frozen(repr=False)
 class HTTPTarget(fields.Shown):
     """

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from attrs import evolve, field, frozen
 
 from rubric import DefinitionError
-from rubric.embed import FrozenMap, clean, fields
+from rubric.embed import FrozenMap, clean, fields, guided
 from rubric.internals.secrets import masked_command
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def _address(_: Any, attribute: Attribute[Any], value: object) -> None:
         raise fields.refuse(attribute.name, value, "an address such as 'http://127.0.0.1:8000/mcp'")
 
 
+@guided
 @frozen(repr=False)
 class StdioServer(fields.Shown):
     """
@@ -79,6 +80,7 @@ class StdioServer(fields.Shown):
         return clean(shown, self.secrets)
 
 
+@guided
 @frozen(repr=False)
 class HTTPServer(fields.Shown):
     """

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from attrs import evolve, field, frozen
 
 from rubric import DefinitionError, Judge
-from rubric.embed import FrozenMap, Wording, fields
+from rubric.embed import FrozenMap, Wording, fields, guided
 from rubric.models.chat_turns import ChatModel
 from rubric.suites.cases import Case
 from rubric.suites.targets.base import DeferError, Response
@@ -62,6 +62,7 @@ class AskedModel(fields.Shown):
             raise DeferError(why)
 
 
+@guided
 @frozen(repr=False)
 class ModelTarget(AskedModel):
     """
