@@ -102,7 +102,7 @@ def wrong_call(
 def lines_in(said: str) -> Iterator[str]:
     """Yield the lines that *said*, a message, tells to write."""
     for found in re.finditer("(?:[Ww]rite|give) (?=[^;])", said):
-        rest = said[found.end() :]
+        rest = re.sub(r"^((from [\w.]+ )?import \w+; )+", "", said[found.end() :])
         yield from [
             rest[: end.start()]
             for end in re.finditer("; |$|, or | or, ", rest)

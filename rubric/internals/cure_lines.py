@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 
 from rubric.errors import DefinitionError
+from rubric.internals.lazy_names import public_names
 
 _ARGUMENT = "argument"  # stands for the call of an argument that is proposed alone
 _VARIABLES = {"rubric", "judge", "grade", "grades", "suite", "candidate", "criterion", "labels"}
@@ -23,6 +24,7 @@ _MADE = _VERBS | {
 }
 """The values in such lines that are made to see if they can be: making one reads, sends and changes nothing."""
 
+_MODULES = frozenset({"attrs", "base64", "json", "numpy", "pandas"})  # whose functions such lines call
 OPTION = r"\w+ ?=(?!=)"  # how a line begins that is an argument alone
 _LINE = r"(?:; |, |\? |: )(?:(?:or|without|for|from|to|if|with),? [^;]{0,80}?)?(?:[Ww]rite|give) (?=[^;])"  # then code
 
@@ -67,13 +69,18 @@ def merge(line: str, code: str, alike: str, places: Sequence[str]) -> str:
 
 def _call_in(code: str, *names: str) -> tuple[str, ast.Call | None]:
     """Return *code* as `ast` writes it, and the first call in it of one of these *names*; '' is any."""
-    try:
-        tree = compile(code, "cure", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-    except SyntaxError:
+    if (tree := _parsed(code)) is None:
         return code, None
     calls = sorted((n for n in ast.walk(tree) if isinstance(n, ast.Call)), key=lambda n: ast.unparse(n.func) == "print")
     found = [each for each in calls if "" in names or ast.unparse(each.func) in names]
     return ast.unparse(tree), found[0] if found else None
+
+
+def _parsed(code: str) -> ast.AST | None:
+    try:
+        return compile(code, "cure", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)  # type: ignore[no-any-return]
+    except SyntaxError:
+        return None
 
 
 def _united(old: ast.expr | None, new: ast.expr) -> ast.expr | None:
@@ -116,11 +123,12 @@ class _Names(ast.NodeTransformer):
         return self._given if node.id in {"judge", "candidate"} else node
 
 
-def sound(text: str, lost_in: Callable[[str], object] | None = None) -> str:
+def sound(text: str, lost_in: Callable[[str], object] | None = None, own: str = "") -> str:
     """
     Return *text*, an error's, without the lines of code that do not fit what they call; prose stays.
 
-    A line becomes an example of what is allowed if *lost_in* is true for it: it lacks a value that was typed.
+    A line becomes an example of what is allowed if *lost_in* is true for it: it lacks a value that was typed. It gets
+    the imports that it needs, but for that of the caller's *own* call.
     """
     for found, code in lines_in(text):
         try:
@@ -131,11 +139,29 @@ def sound(text: str, lost_in: Callable[[str], object] | None = None) -> str:
             problem = str(misfit)
         if problem:
             mark = found[0].strip(",;: ")  # a question keeps its own
-            return sound(text.replace(found + code, mark, 1), lost_in)
+            return sound(text.replace(found + code, mark, 1), lost_in, own)
         if lost_in is not None and not re.match(f"$|{OPTION}", code) and lost_in(code):
             shown = re.sub("(without .*, )?([Ww]rite|give) $", "such as ", found)
-            return sound(text.replace(found + code, shown + code, 1), lost_in)
+            return sound(text.replace(found + code, shown + code, 1), lost_in, own)
+    for found, code in lines_in(text):
+        text = text.replace(found + code, f"{found}{imports_of(code, own)}{code}", 1)
     return text
+
+
+def imports_of(code: str, own: str = "") -> str:
+    """Return the statements before *code* that import what it calls and `rubric` lacks, but for the name *own*."""
+    tree = None if re.match(OPTION, code) else _parsed(code)
+    nodes = [*ast.walk(tree)] if tree else []
+    there = {each.name for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) for each in node.names}
+    there.add(own.partition(".")[0])
+    homes = {name: home for name, home in public_names().items() if ".embed" not in home}
+    homes |= dict.fromkeys(import_module("rubric").__all__, "rubric") | {"Path": "pathlib", "takewhile": "itertools"}
+    called = dict.fromkeys(n.func.id for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
+    owners = dict.fromkeys(n.value.id for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name))
+    lines = [f"import {name}; " for name in owners if name in _MODULES and name not in there]
+    kinds = [name for name in owners if name[:1].isupper()]  # a small one is a value, called as its function
+    names = [name for name in (*called, *kinds) if homes.get(name, "rubric") != "rubric" and name not in there]
+    return "".join([*lines, *(f"from {homes[name]} import {name}; " for name in names)])
 
 
 def lines_in(text: str) -> Iterator[tuple[str, str]]:

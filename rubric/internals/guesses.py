@@ -19,7 +19,7 @@ from itertools import product
 from typing import Any, NoReturn
 
 from rubric.errors import CallError, DefinitionError
-from rubric.internals.cure_lines import sound
+from rubric.internals.cure_lines import imports_of, sound
 from rubric.internals.fields import as_share, misspelt, nearest, suggest
 from rubric.internals.secrets import is_secret, redact
 from rubric.internals.text import shorten
@@ -157,7 +157,7 @@ def attribute_cure(kind: type, name: str, value: object = None) -> str:
         standing = [table()["standing"].get(each, {}) for each in _lineage(kind)] if value is not None else []
         for placeholder, form in (pair for each in standing for pair in each.items()):
             meant = meant.replace(placeholder, form.format(value))
-        return f"; {sound(meant)}"
+        return sound(f"; {meant}", own=kind.__name__)
     filler = table()["filler"]
     words = forms_of(name)[0].split("_")
     if meant := _composed(kind, words, value):
@@ -169,14 +169,14 @@ def attribute_cure(kind: type, name: str, value: object = None) -> str:
     bare = "_".join(words[first:last])
     if bare in own and bare != name and words[0] not in filler["counts"]:
         return f"; did you mean .{bare}?"
-    if (meant := sound(_expression(kind, bare))) and words[0] not in filler["counts"]:
-        return f"; {meant}"
+    if (meant := _expression(kind, bare)) and words[0] not in filler["counts"]:
+        return sound(f"; {meant}", own=kind.__name__)
     items = {str(getattr(kind, "_id", str)(each)) for each in getattr(value, getattr(kind, "_items", ""), ())}
     if near := misspelt(name, items):
         return f"; write {variable_of(kind)}[{near!r}]"
     guesses = {word for _, words in cures_in("attributes", *_lineage(kind)) for word in words}
     if (near := misspelt(name, guesses)) and words[0] not in filler["counts"]:
-        return f"; {_expression(kind, near)}"
+        return sound(f"; {_expression(kind, near)}", own=kind.__name__)
     listed = nearest(name, own, 0.0, most=_MOST_NAMED)
     return f"; it has {', '.join(listed)}{', ...' if len(own) > len(listed) else ''}"
 
@@ -284,7 +284,8 @@ def change_cure(kind: type, name: str, value: str, of: str) -> str:
     """Return the expression that makes a value of *kind*, with the id *of*, with another *name*: the code *value*."""
     lines = table()["changes"]
     line = lines.get(f"{kind.__name__}.{name}") or lines.get(kind.__name__, lines["every"])
-    return str(line).format(name=name, value=value, of=repr(of), variable=variable_of(kind))
+    code = str(line).format(name=name, value=value, of=repr(of), variable=variable_of(kind))
+    return imports_of(code) + code
 
 
 # -- names of the package ----------------------------------------------------------------------------------

@@ -159,7 +159,7 @@ class _Call:
         """Return *said* without the lines that fit nothing, or lack what was typed: the arguments, and *also* these."""
         told = {n: v for n, v in {**self.given, **(also or {})}.items() if f"got {as_found(v)}" not in said}
         more = {f"+{place}": value for place, value in enumerate(self.args[len(self.places) :])}
-        return sound(said, partial(_lost_in, told | more))
+        return sound(said, partial(_lost_in, told | more), self.called)
 
     def cure_of(self, error: DefinitionError) -> str:
         """Return the end of the message of *error*: the value that was meant, or the form of one that works."""

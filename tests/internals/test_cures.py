@@ -10,15 +10,12 @@ import shlex
 import tempfile
 import tomllib
 from collections.abc import Iterator
-from difflib import SequenceMatcher
 from functools import partial
 from importlib import import_module, resources
 from pathlib import Path
 from typing import Any
 
-import attrs
 import click
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -44,6 +41,7 @@ from rubric import (
     prefer_many,
 )
 from rubric.formats import dumps_suite
+from rubric.internals.cure_lines import imports_of
 from rubric.internals.guesses import name_cure, word_cure
 from rubric.internals.lazy_names import public_names
 from rubric.trust import Labels, agreement, compare, estimate, thresholds
@@ -74,9 +72,7 @@ def values() -> dict[str, Any]:
     suite = Suite("replies", [Case("refund", RUBRIC, output="We thank you.")])
     report = suite.run("offline")
     return {
-        **{name: getattr(import_module(home), name) for name, home in public_names().items() if "embed" not in home},
         **{name: getattr(package, name) for name in package.__all__},
-        "attrs": attrs, "json": json, "numpy": np, "pandas": pd, "Path": Path, "SequenceMatcher": SequenceMatcher,
         "rubric": RUBRIC, "other": Rubric("other", ["Is warm"]), "house_style": Rubric("house", ["Is short"]),
         "criterion": RUBRIC[0], "criteria": [Criterion("Is warm")], "candidate": package.Candidate("We thank you."),
         "candidates": ["We thank you."], "earlier": graded[:12], "rows": [{"answer": "We thank you."}], "judge": Judge("offline"),
@@ -130,8 +126,13 @@ def lines_of(cure: str) -> Iterator[str]:
 
 
 def run_line(line: str, given: dict[str, Any]) -> object:
-    """Run *line*, an expression, an assignment, an import or an awaited call; return its value. A rubric must grade."""
+    """
+    Run *line*, an expression, an assignment, an import or an awaited call; return its value. A rubric must grade.
+
+    It has what a reader has: the names of `rubric`, values by the names of their kinds, and the imports that it prints.
+    """
     names = {**VALUES, **given}
+    exec(imports_of(line), names)  # noqa: S102 - the lines of our own table
     if line.startswith("await "):
         return asyncio.run(eval(line.removeprefix("await "), names))  # noqa: S307 - the lines of our own table
     try:
@@ -196,7 +197,7 @@ def test_what_is_proposed_for_an_attribute_runs(kind: str, cure: str) -> None:
         given[{"RubricDiff": "diff", "Influences": "influence"}.get(kind, kind.lower())] = FUNCTIONS[kind]
     for line in lines_of(cure):
         if line.startswith("generate("):  # it takes a writer
-            assert callable(VALUES["generate"])
+            assert callable(import_module("rubric.quality").generate)
         elif " and " in line:
             run_line(line.replace(" and ", ", "), given)
         else:

@@ -70,7 +70,7 @@ def test_a_line_that_is_printed_fits_what_it_calls(call: str, named: dict[str, A
             name = line.removeprefix("await ").partition("(")[0]
             if name in NAMES and inspect.isclass(NAMES[name]) and "..." not in line and "open" not in line:
                 eval(line, dict(NAMES))  # noqa: S307 - a value of ours is made: that sends and changes nothing
-            assert sound(f"; write {line}") == f"; write {line}"
+            assert sound(f"; write {line}", own=call) == f"; write {line}"
 
 
 OURS: dict[str, Any] = {
@@ -106,7 +106,7 @@ def test_a_line_has_everything_that_was_typed(name: str, random: Random) -> None
             said = str(error)
     assert lost_values(said, args, named, places) == []
     for line in lines_in(said):
-        assert sound(f"; write {line}") == f"; write {line}"
+        assert sound(f"; write {line}", own=name) == f"; write {line}"
 
 
 @pytest.mark.parametrize(
