@@ -144,6 +144,8 @@ def lost_values(said: str, args: list[Any], named: Mapping[str, Any], places: li
 
 def _has(tree: ast.AST, name: str, value: object) -> bool:
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    if {"new", "old"} <= names and type(value).__name__ == "Grades":  # which of them is which, the line says by names
+        return True
     if name in names or (type(value).__module__.startswith("rubric.") and variable_of(value) in names):
         return True
     meant = [value, *conversions(name, value)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cached_property
 from importlib import import_module
 from inspect import signature
 from types import FunctionType
@@ -40,12 +41,12 @@ def merge(line: str, code: str, alike: str, places: Sequence[str]) -> str:
     name = ast.unparse(call.func) if call else ""
     code = f"{_ARGUMENT}({code})" if re.match(OPTION, code) else code
     verbs = re.findall(r"(?<![\w'])rubric\.\w+(?=\()", code) if name.startswith("rubric.") else []
-    around, change = _call_in(code, _ARGUMENT, alike, name, name.rpartition(".")[2], *verbs)
+    around, change = _call_in(code, _ARGUMENT, alike, f"a{alike}", name, name.rpartition(".")[2], *verbs)
     if call is None or change is None:
         return ""
     old, new = ast.unparse(call), ast.unparse(change)
     is_awaited = outer.startswith("await ")
-    call.func = change.func if ast.unparse(change.func) in verbs else call.func
+    call.func = change.func if ast.unparse(change.func) in (*verbs, f"a{alike}") else call.func
     if around not in (new, f"await {new}"):  # the call is within something
         if outer not in (old, f"await {old}"):
             return ""
@@ -144,7 +145,8 @@ def sound(text: str, lost_in: Callable[[str], object] | None = None, own: str = 
             shown = re.sub("(without .*, )?([Ww]rite|give) $", "such as ", found)
             return sound(text.replace(found + code, shown + code, 1), lost_in, own)
     for found, code in lines_in(text):
-        text = text.replace(found + code, f"{found}{imports_of(code, own)}{code}", 1)
+        tail = ".by_points()" * code.startswith("rubric.penalizes(") * (".by_points()" not in code)  # else none counts
+        text = text.replace(found + code, f"{found}{imports_of(code, own)}{code}{tail}", 1)
     return text
 
 
@@ -202,7 +204,7 @@ def _named(node: ast.expr, *, is_called: bool = False) -> Any:
     if isinstance(node, ast.Attribute) and not (ast.unparse(node.value) == "rubric" and node.attr in homes):
         owner = _named(node.value)
         fields = [field.name for field in attrs.fields(owner)] if attrs.has(owner) else []
-        if isinstance(owner, FunctionType):  # a result is called as its function: `thresholds.best()`
+        if isinstance(owner, FunctionType | property | cached_property):  # or a result called as its function
             return None
         if owner is not None and not hasattr(owner, node.attr) and node.attr not in fields:
             raise AttributeError(node.attr)
@@ -216,6 +218,8 @@ def problem_in(code: str, **values: Any) -> str:
     """Return why a value that is made in *code*, of plain *values* and those with a name, cannot be; '' if all can."""
 
     def value(node: ast.expr) -> Any:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            return value(node.left) * value(node.right)
         return values[node.id] if isinstance(node, ast.Name) and node.id in values else ast.literal_eval(node)
 
     for node in ast.walk(_call_in(code, "")[1] or ast.Pass()):

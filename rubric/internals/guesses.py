@@ -16,6 +16,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module, resources
 from itertools import product
+from types import BuiltinFunctionType, FunctionType
 from typing import Any, NoReturn
 
 from rubric.errors import CallError, DefinitionError
@@ -86,8 +87,15 @@ def source_of(name: str, value: object, place: str = "", *, most: int = SHORT, i
         return repr(value)
     if isinstance(value, Mapping) and name.endswith("headers"):  # any of them may let one in
         return repr(dict.fromkeys(value, "..."))
-    if isinstance(value, type):
+    value = getattr(value, "function", value) if type(value).__name__ == "Holds" else value
+    if isinstance(value, type) or (
+        isinstance(value, FunctionType | BuiltinFunctionType) and value.__name__.isidentifier()
+    ):
         return value.__name__
+    if isinstance(value, FunctionType):
+        return f"lambda {', '.join(inspect.signature(value).parameters)}: ..."
+    if isinstance(value, list) and any(isinstance(each, FunctionType) for each in value):
+        return f"[{', '.join(source_of('', each) for each in value)}]"
     is_ours = type(value).__module__.startswith("rubric.")
     is_made |= is_ours and "<Check<" in kind_of(value)  # which has no name, as a rubric or a judge has one
     if isinstance(value, list | tuple) and value and type(value[0]).__module__.startswith("rubric."):
@@ -156,6 +164,8 @@ def attribute_cure(kind: type, name: str, value: object = None) -> str:
     if meant := _expression(kind, name):
         standing = [table()["standing"].get(each, {}) for each in _lineage(kind)] if value is not None else []
         for placeholder, form in (pair for each in standing for pair in each.items()):
+            if placeholder.isascii() and getattr(value, placeholder.rpartition(".")[2], None) is not None:
+                continue  # the part is there
             meant = meant.replace(placeholder, form.format(value))
         return sound(f"; {meant}", own=kind.__name__)
     filler = table()["filler"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABCMeta
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial, update_wrapper, wraps
+from importlib import import_module
 from inspect import iscoroutinefunction
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast, overload
@@ -80,6 +81,11 @@ class Guided(metaclass=GuidedType):
             if name.startswith("_") or hasattr(type(self), name):
                 return object.__getattribute__(self, name)
             raise UnknownAttributeError(type(self), name, self)
+
+        __invert__, __and__, __or__ = (
+            lambda *values, word=word: import_module("rubric.internals.wrong_calls").refuse_operator(word, *values)
+            for word in ("not", "and", "or")
+        )
 
 
 class GuidedABC(GuidedType, ABCMeta):

@@ -106,7 +106,9 @@ class _Call:
 
     def __attrs_post_init__(self) -> None:
         self.meant = dict[str, Any]()  # by the arguments whose cures have another value than was typed
-        self.alike = str(table()["alike"].get(self.owner, self.owner))
+        is_async = self.owner[:1] == "a" and self.owner[1:] in table()["examples"]
+        sync = self.owner[is_async:]
+        self.alike = str(table()["alike"].get(sync, sync))
         is_of = any(each in _ANSWERS or argument_for("Criterion", each, _ANSWERS) for each in self.named)
         kinds = ["criterion"] * (self.owner in table()["criteria"]["calls"]) + [f"{self.called}_yes_no"] * (not is_of)
         self.sections = (self.alike, *kinds)
@@ -208,9 +210,10 @@ class _Call:
         """Return the end of the message on what was *given* for *field*, if the table has its kind; else ''."""
         if (at := re.fullmatch(r"(\w+)\[(\d+)\]", field)) and isinstance(self.given.get(at[1]), list | tuple):
             given = self.given[at[1]][int(at[2])]
-        source = source_of("", given, is_made=True)
+        kind, source = kind_of(given), source_of("", given, is_made=True)
+        source = "..." if kind == "function" else source
         for pattern, line in table()["wrong"].items():
-            if found := re.fullmatch(pattern, f"{self.owner}.{field}={kind_of(given) if source == '...' else source}"):
+            if found := re.fullmatch(pattern, f"{self.owner}.{field}={kind if source == '...' else source}"):
                 # What was typed may hold a placeholder, and stays as it is.
                 cure = re.sub(r"\\(\d)", lambda part, of=found: str(of[int(part[1])]), self._as_typed(line))  # type: ignore[misc]
                 return f"; {cure}"
@@ -247,8 +250,9 @@ class _Call:
             value, term = self.named[name], term_of(name)
             of_term = term if term in self.names else self._word(term)
             is_off = value is (name in table()["filler"]["inverted"]) and self.owner != "filter"
-            known = "" if value is None else self._column(name) or self._note(name, forms_of(name))
-            note = "" if is_off else known
+            said = self._wrong(name, value)[2:]
+            known = "" if value is None else said or self._column(name) or self._note(name, forms_of(name))
+            note = "" if is_off and not said else known
             is_idle = value is None or (is_off and (known or self._elsewhere(name, term or name)))
             cure = note or ("nothing changes without it; leave it out" if is_idle else "")
             own = name if name in self.positional_only else self._word(name)
@@ -343,7 +347,7 @@ class _Call:
             told[cure or name] = apart if is_apart else said
             told[cure or name].append(f"{name}: {cures[name] if is_apart else reason}")
         is_changed &= not (without and self.missing)  # else an example would stand for what is left out
-        problem = self._refusal(self.given) if is_changed else None
+        problem = None if self.missing else self._refusal(self.given)
         if is_merged and getattr(problem, "field", "") not in self.given:  # which may be what the line adds
             problem = None
         line, misfit = self._with_columns(line)
@@ -351,7 +355,7 @@ class _Call:
         misfit = misfit or "".join(map(problem_in, tried))
         refused = self.with_cures(problem) if isinstance(problem, DefinitionError) else misfit
         left = f"without {' and '.join(without)}, " if without else ""
-        whole = (str(refused) or self.checked(f"; {left}write {line}", kept)[2:]) if is_changed else ""
+        whole = (str(refused) or self.checked(f"; {left}write {line}", kept)[2:]) if is_changed or refused else ""
         is_within = any(self._merged(line, code) for each in apart for _, code in lines_in(each))
         apart = [self.completed(each, line=line) for each in apart]
         is_said = not whole.startswith("such as") and not is_within
@@ -563,15 +567,21 @@ def _with_cure(message: str, cure: str) -> str:
 def _check_as_typed(value: Any) -> str:
     """Return *value*, a text or a check, as one would type it: a function by its name, a lambda by its parameters."""
     value = getattr(value, "function", value)
-    name = getattr(value, "__name__", repr(value))
-    place = f"lambda {', '.join(inspect.signature(value).parameters)}: ..." if name == "<lambda>" else name
-    return source_of("", value, place, is_made=True)
+    place = variable_of(value) if type(value).__module__.startswith("rubric.") else repr(value)
+    return source_of("", value, place, most=_LONGEST, is_made=True)
 
 
-def refuse_operator(*checks: Any) -> NoReturn:
-    """Refuse `~check`, `check & other` and `check | other`, which are criteria of a rubric."""
-    line = table()["operators"]["one" if len(checks) == 1 else "two"]
-    raise CallError("check", line.format(*map(_check_as_typed, checks)))
+def refuse_operator(word: str, *values: Any) -> NoReturn:
+    """Refuse `~check`, `check & other` and `check | other`, and those of conditions, with what they are here."""
+    kinds = [{each.__name__ for each in type(value).__mro__} for value in values]
+    for kind, lines in table()["operators"].items():
+        is_other = kind == "Check" and kind in kinds[0] and callable(values[-1])  # `check & function`
+        if word not in lines or not (is_other or all(kind in each for each in kinds)):
+            continue
+        if kind != "Contains" or len({attrs.evolve(each, text="-") for each in values}) == 1:
+            line = lines[word].format(*map(_check_as_typed, values), *values)
+            raise CallError("when" if kind == "When" else "check", line)
+    raise TypeError(f"{word!r} has no meaning for {' and '.join(type(value).__name__ for value in values)}")
 
 
 def _text_of(name: str, value: object) -> str:
@@ -621,7 +631,7 @@ def order_error(
 def _refuse_shape(call: _Call) -> None:
     """Refuse a call whose arguments are of kinds that the table knows: `Rubric('r', 'a', 'b')`, `Judge(['a', 'b'])`."""
     kinds = [*map(kind_of, call.args), *(f"{name}={kind_of(value)}" for name, value in call.named.items())]
-    own, shapes = {call.owner, call.alike}, table()["shapes"].items()
+    own, shapes = {call.owner, call.owner.removeprefix("a")}, table()["shapes"].items()
     for pattern, said in (each for section, found in shapes if own & {*section.split()} for each in found.items()):
         if call.args and re.fullmatch(rf"{pattern}( \w+=\S+)*", " ".join(kinds)):
             places = [*call.places, *["..."] * len(call.args)]  # what a long text or list is called, and a client so
@@ -637,6 +647,9 @@ def _refuse_shape(call: _Call) -> None:
             parts = {"all": ", ".join(sources), "rest": ", ".join(sources[1:]), "within": within, "values": within}
             parts |= {"named": source_of("", dict(call.named), most=_LONGEST)}
             parts |= {"called": call.called, "insensitive": repr(f"(?i){call.args[0]}")}
+            labels = next((each for each in (*call.args, *call.named.values()) if isinstance(each, list | tuple)), ())
+            best = {each: int(each in call.named.values()) for each in labels} if "{best}" in said else {}
+            parts["best"] = source_of("", best, most=_LONGEST)
             ends = {"first": sources[0][:-1], "last": sources[-1][1:]}
             parts |= ends | {"short": min(sources, key=len), "long": max(sources, key=len)}
             if "{paired}" in said:  # labels, and a number for each
@@ -648,6 +661,11 @@ def _refuse_shape(call: _Call) -> None:
             named = {name: source_of(name, value, name) for name, value in call.named.items()}
             line = message.format(*sources, **named | parts)
             for name, value in call.named.items():
-                if f"{{{name}}}" not in said and not re.search("{(paired|named)}", said):
+                is_in = (
+                    f"{{{name}}}" in said
+                    or re.search("{(paired|named)}", said)
+                    or ("{best}" in said and value in labels)
+                )
+                if not is_in:
                     line = call.with_more(line, name, value)
             raise CallError(field, call.checked(line))

@@ -24,7 +24,7 @@ from rubric.models.retry import Deadline
 from rubric.models.threads import outcome_of, submit
 from rubric.values.clients import DECIDES
 from rubric.values.judges import Model, is_async
-from rubric.values.requests import Failure, Reply, Usage
+from rubric.values.requests import RETRIED, Failure, Reply, Usage
 
 if TYPE_CHECKING:
     from rubric.values.judges import Function, Judge
@@ -35,10 +35,13 @@ _USED = Usage(calls=1, cost=None, unmetered=1)
 
 
 def _failure_of(error: Exception) -> Failure:
-    """Return the failure of a function that raised *error*: it may have taken the messages for a text."""
-    failure, is_text = Failure.of(error), isinstance(error, TypeError | AttributeError) and "list" in str(error)
-    said = f"{failure.message}; it is given messages, of which the last text is messages[-1]['content']"
-    return evolve(failure, message=said) if is_text else failure
+    """Return the failure of a function that raised *error*: one that may pass, as a client's, is tried again."""
+    from rubric.models.failure_kinds import failure_of  # noqa: PLC0415 - needed for errors alone
+
+    said, passing = Failure.of(error).message, failure_of(error)
+    if isinstance(error, TypeError | AttributeError) and "list" in said:  # it may have taken the messages for a text
+        said = f"{said}; it is given messages, of which the last text is messages[-1]['content']"
+    return evolve(passing, message=said) if passing.kind in RETRIED - {"bad_response"} else Failure("exception", said)
 
 
 class FunctionModel:

@@ -414,6 +414,10 @@ def match_labels(given: Judged, labels: Labels) -> list[Ratings]:
         DefinitionError: A label is outside of its criterion's scale, names no criterion, or none has a candidate.
     """
     rows_of, by = labels.rows_by_name(given.keys, given.places)
+    names = {label.key for label in labels}
+    if by == "index" and 0 in given.places and "0" not in names and str(len(given)) in names:
+        cure = "write {place - 1: value for place, value in labels.items()}"
+        raise DefinitionError("labels", f"places are counted from 0, and these begin at 1; {cure}")
     out, lost = list[Ratings](), 0
     for criterion, every in _by_criterion(labels).items():
         mine, seen = [label for label in every if labels.counts(label)], sum(label.judge_seen for label in every)

@@ -11,10 +11,9 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import import_module
 from itertools import pairwise
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 from attrs import field, frozen
 
@@ -48,9 +47,6 @@ class Check(Answer):
     """The parent of all checks. A check reads the candidate's output, or its run."""
 
     __slots__ = ()
-
-    if not TYPE_CHECKING:  # a type checker refuses these operators by itself
-        __invert__ = __and__ = __or__ = lambda *x: import_module("rubric.internals.wrong_calls").refuse_operator(*x)
 
 
 EVEN = 0.5

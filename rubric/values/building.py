@@ -76,7 +76,7 @@ class Building:
         if isinstance(text, list | tuple):  # here, where the verb is known
             raise refuse("text", text, "text")
         options = {name: given[name] for name in _OPTIONS if name in given}
-        if isinstance(text, str):
+        if isinstance(text, str) and not isinstance(answer, Check):  # whose text may be the name of its function
             refuse_metric("text", text, f"write rubric.adding(Criterion({text!r}))")
         return self.adding(Criterion(text, answer=answer, **options | fixed))
 

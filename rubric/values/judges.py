@@ -217,7 +217,7 @@ class Judge(Digested):
         seed: For vendors that take one.
         timeout: Seconds for one attempt, from sending to the last byte.
         retries: How many further attempts a call gets after a transient failure: rate limit, overload, timeout,
-            broken connection. Re-asks share them: a criterion takes at most 1 + retries + repairs requests.
+            broken connection (a function may raise it). Re-asks share them: at most 1 + retries + repairs requests.
         per_call: How many criteria one call judges: 1, a number, or `"all"`. Trees are always walked alone.
         prompt: A template of your own; it goes before the rubric's.
         repairs: How many times an unreadable reply is asked again, with the complaint.
@@ -343,7 +343,7 @@ class Judge(Digested):
 
     def __repr__(self) -> str:
         """Return the expression that makes this judge, without the secrets."""
-        return redact(Shown.__repr__(self), values_of(self.params))
+        return redact(Shown.__repr__(self), values_of(getattr(self, "params", {})))
 
     @cached_property
     def client(self) -> ClientKind | None:

@@ -79,7 +79,7 @@ def values() -> dict[str, Any]:
         "outputs": ["We thank you."], "inputs": ["Why?"], "references": ["Thanks."], "contexts": ["Friday."], "ids": ["a"], "messages": [{"role": "assistant", "content": "Thanks."}],
         "jury": Jury("offline", 3), "panel": Panel(["offline", "offline"]), "tree": TREE, "range": ScoreRange(1, 5),
         "grades": graded, "finding": graded[0].findings[0], "summary": graded.summary(), "usage": graded[0].usage,
-        "suite": suite, "report": report, "text": RUBRIC.to_yaml(),
+        "suite": suite, "new": graded, "old": graded, "data": RUBRIC.to_dict(), "report": report, "text": RUBRIC.to_yaml(),
         "labels": LABELS, "client": None, "x": 1, "case": Case("late", RUBRIC, output="No."), "row": report.rows[0], "remarks": lint(RUBRIC), "run": package.Run([package.Message("user", "Why?")]),
         "remark": lint(Rubric("r").expects("Is kind", id="a").expects("Is kind", id="b"))[0],
         "criterion_difference": compare(graded, graded)["pass rate"],

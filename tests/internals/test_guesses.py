@@ -49,10 +49,17 @@ ROWS = pd.DataFrame({"id": [7, 8], "question": ["Why?", "When?"], "answer": ["a"
 BEST = thresholds(Grades([*GS] * 12), Labels(dict(enumerate([True, False] * 12)), by="index"))
 MARKS = pd.DataFrame({"id": [0, 1], "verdict": [True, False]})
 
+
+def is_short(candidate: Candidate) -> bool:
+    """Decide a check; its name is its criterion's text, and names no metric."""
+    return len(candidate.output) < 9
+
+
 NAMES: dict[str, Any] = {name: getattr(rubric, name) for name in rubric.__all__} | {
     "compare": compare, "agreement": agreement, "Labels": Labels, "rows": ROWS, "marks": MARKS,
     "marked": Labels({0: True, 1: False}), "r": R, "one": ONE, "g": G, "gs": GS, "df": DF, "re": re, "rubric": rubric,
     "Client": type("Client", (), {}), "rank": rank, "best": BEST, "np": np, "generate": generate,
+    "is_short": is_short,
 }  # fmt: skip
 
 
@@ -67,6 +74,7 @@ LANG = "grade(Candidate('x', variables={'lang': '%s'}), Rubric('r').checks(Conta
 PICKS = "When(holds=lambda candidate: {'lang': 'de'}.items() <= candidate.variables.items())"
 
 WORKS = [
+    ("r.checks(is_short)", "r.checks(Holds(is_short))"),
     # what is typed, and what it is short for
     ("Criterion('a', answer=ScoreRange(0, 10))", "Criterion('a', answer=Levels())"),
     ("Criterion('a', answer='unit')", "Criterion('a', answer=Unit())"),
@@ -400,7 +408,80 @@ SAYS = [
     # operators and words of logic are criteria; two texts are no results
     ("~Contains('a')", "write rubric.checks(Contains('a'), polarity='guard')"),
     ("Contains('a') & len", "write rubric.checks(Contains('a'), required=True).checks(len, required=True)"),
-    ("Contains('a') | Matches('b')", "for one of several texts, such as ContainsAny(['price', 'date'])"),
+    (
+        "Contains('a') | Matches('b')",
+        "write rubric.includes(Rubric('either').checks(Contains('a')).checks(Matches('b')).passing_at(0.5), required=True)",
+    ),
+    ("Contains('a') | Contains('b')", "write rubric.checks(ContainsAny(['a', 'b'], ignore_case=False))"),
+    (
+        "Contains('a', ignore_case=True) & Contains('b')",
+        "rubric.checks(Contains('a', ignore_case=True), required=True).checks(Contains('b'), required=True)",
+    ),
+    ("~call('delete')", "write rubric.checks(call('delete').never())"),
+    ("call('a') & call('b')", "write rubric.checks(call('a').at_least(1) & call('b').at_least(1))"),
+    ("~When(contains='a')", "write When(holds=lambda candidate: not When(contains='a').holds_for(candidate))"),
+    (
+        "When(contains='a') | When(regex='b')",
+        "When(contains='a').holds_for(candidate) or When(regex='b').holds_for(candidate)",
+    ),
+    ("When(not_contains='a')", "write When(holds=lambda candidate: 'a' not in candidate.output)"),
+    ("Criterion('x', when=Contains('a'))", "write when=When(contains='a')"),
+    ("Criterion('x', unless='a')", "such as when=lambda candidate: 'refund' not in candidate.output"),
+    (
+        "grade_many(['x'], r, 'offline', raise_on_error=False, max_workers=3)",
+        "Write grade_many(['x'], rubric, 'offline', concurrency=3)",
+    ),
+    (
+        "grade_many(['x'], r, 'offline', raise_on_error=True)",
+        "write from itertools import takewhile; [*takewhile(lambda result: isinstance(result, Grade), grade_many(['x'], rubric, 'offline'))]",
+    ),
+    ("grade_many(['x'], r, 'offline', is_async=True)", "write await agrade_many(['x'], rubric, 'offline').collect()"),
+    (
+        "Rubric('x').penalizes('Uses jargon', weight=-0.2)",
+        "write rubric.penalizes('Uses jargon', points=0.2).by_points()",
+    ),
+    ("Rubric.from_yaml('support.yaml', threshold=0.9)", "write load('support.yaml').passing_at(0.9)"),
+    (
+        "Rubric.from_yaml('criteria: [Is warm]', threshold=0.9)",
+        "write Rubric.from_yaml('criteria: [Is warm]').passing_at(0.9)",
+    ),
+    (
+        "rubric.prefer('a', 'b', r, judge='offline', swap=True)",
+        "Write prefer('a', 'b', rubric, judge='offline', both_orders=True)",
+    ),
+    (
+        "r.rates('Is clear', scale=(1, 5), anchors={1: 'no', 5: 'yes'})",
+        "write rubric.rates('Is clear', {1: 'no', 5: 'yes'})",
+    ),
+    (
+        "Criterion('Is clear', levels=(1, 5), anchors={1: 'no', 5: 'yes'})",
+        "write Criterion('Is clear', levels={1: 'no', 5: 'yes'})",
+    ),
+    (
+        "r.chooses('Which tone?', ['cold', 'warm'], best='warm', weight=2)",
+        "write rubric.chooses('Which tone?', {'cold': 0, 'warm': 1}, weight=2)",
+    ),
+    ("r.chooses('Which tone?', ['cold', 'warm'], default='warm')", "labels alone have no scores"),
+    (
+        "r.checks(lambda text: True, name='short', weight=2)",
+        "Write rubric.checks(lambda text: ..., id='short', weight=2)",
+    ),
+    ("Jury(['offline', len], vote='majority')", "write Panel(['offline', len], aggregate='majority')"),
+    ("Jury('offline', 3, aggregate='mode')", "leave it out; write Jury('offline', 3)"),
+    ("Jury('offline', 3, aggregate='mean')", "write Panel(['offline'] * 3, aggregate='mean')"),
+    ("rubric.plan(['x', 'y'], r, 'offline', samples=3)", "write plan(['x', 'y'], rubric, Jury('offline', 3))"),
+    ("grade(reply='x', rubric=r, model='offline')", "Write grade(candidate='x', rubric=rubric, judge='offline')"),
+    ("Limits(60, max_concurrent=4)", "write Limits(rpm=60, concurrency=4)"),
+    ("ContainsAny('a', 'b', ignore_case=True)", "write ContainsAny(['a', 'b'], ignore_case=True)"),
+    ("Case(input='Why?', output='x', evaluators=[r])", "write Case('refund', rubric, input='Why?', output='x')"),
+    ("agreement(gs, [True, False])", "Labels(dict(enumerate(labels)), by='index')"),
+    ("setattr(one, 'weight', 2)", "import attrs; criterion = attrs.evolve(criterion, weight=2)"),
+    ("gs.kappa", "write from rubric.trust import agreement; agreement(grades, labels)"),
+    (
+        "agreement(gs, Labels({0: {'polite': True}, 1: {'polite': False}})).kappa",
+        "write agreement['polite']['kappa'].value",
+    ),
+    ("agreement(gs, {1: True, 2: False})", "write {place - 1: value for place, value in labels.items()}"),
     ("call('a').at_least(1) & Contains('x')", "write rubric.checks(Contains('x'))"),
     ("compare('One.', 'Two.', r, 'offline', swap=True)", "prefer('One.', 'Two.', rubric, 'offline', both_orders=True)"),
     ("compare(Candidate('a'), Candidate('b'), r, 'offline')", "prefer(new, old, rubric, 'offline')"),
@@ -491,7 +572,7 @@ SAYS = [
     ("Judge('m', n_retry_attempts=2)", "Write Judge('m', retries=2)"),
     ("Rubric('x', ['a'], desc='b')", "write Rubric('x', ['a'], guidelines='b')"),
     ("gs.filter(passed=False)", "write grades.filter(lambda g: g.passed == False)"),
-    ("compare(gs, gs, metric='score')", "leave it out; write compare(grades, earlier)"),
+    ("compare(gs, gs, metric='score')", "leave it out; write compare(new, old)"),
     ("agreement(gs, marked, criterion='polite')", "write agreement(grades, labels)['polite']"),
     ("grade_many(['x'], r, 'offline').results", "grade_many(...).collect().results"),
     ("g.model_dump_json()", "write import json; json.dumps(grade.to_dict())"),

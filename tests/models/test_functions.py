@@ -15,7 +15,7 @@ from rubric.engine.pipeline import Dispatcher, _Turns
 from rubric.errors import ModelError
 from rubric.models.registry import FunctionModel
 from rubric.values.judges import Judge
-from rubric.values.requests import Reply, Usage
+from rubric.values.requests import RETRIED, Reply, Usage
 from tests.rows import each_row
 from tests.sendables import ask_of
 
@@ -50,6 +50,24 @@ def failure_of(function: Any) -> tuple[str, str]:
     with pytest.raises(ModelError) as caught:
         answer(function)
     return caught.value.failure.kind, caught.value.failure.message
+
+
+SLOW = type("RateLimitError", (Exception,), {"status_code": 429})
+RAISED = [
+    (ConnectionError("reset by peer"), "transport"), (TimeoutError("late"), "timeout"), (SLOW("slow down"), "rate_limited"),
+    (ValueError("none"), "exception"), (RuntimeError("down"), "exception"),
+]  # fmt: skip
+
+
+@each_row(("error", "kind"), RAISED)
+def test_what_may_pass_is_tried_again_as_that_of_a_model(error: Exception, kind: str) -> None:
+    """A broken connection, a deadline and a rate limit count for `retries=`; any other error is final."""
+
+    def judge(_: Messages) -> str:
+        raise error
+
+    assert failure_of(judge) == (kind, f"{type(error).__name__}: {error}")
+    assert (kind in RETRIED) is (kind != "exception")
 
 
 def test_a_sync_function() -> None:
