@@ -14,7 +14,6 @@ from typing import Any
 import attrs
 
 from rubric.errors import DefinitionError
-from rubric.internals.lazy_names import public_names
 
 _ARGUMENT = "argument"  # stands for the call of an argument that is proposed alone
 _VARIABLES = {"rubric", "judge", "grade", "grades", "suite", "candidate", "criterion", "labels"}
@@ -156,8 +155,7 @@ def imports_of(code: str, own: str = "") -> str:
     nodes = [*ast.walk(tree)] if tree else []
     there = {each.name for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) for each in node.names}
     there.add(own.partition(".")[0])
-    homes = {name: home for name, home in public_names().items() if ".embed" not in home}
-    homes |= dict.fromkeys(import_module("rubric").__all__, "rubric") | {"Path": "pathlib", "takewhile": "itertools"}
+    homes = {**_homes("rubric.runs", "rubric.quality", "rubric.trust", "rubric"), "takewhile": "itertools"}
     called = dict.fromkeys(n.func.id for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
     owners = dict.fromkeys(n.value.id for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name))
     lines = [f"import {name}; " for name in owners if name in _MODULES and name not in there]
@@ -200,7 +198,7 @@ def _bind(node: ast.AST) -> None:
 
 def _named(node: ast.expr, *, is_called: bool = False) -> Any:
     """Return what *node*, a name or an attribute of one, is: of ours, or the class of what we call so; else None."""
-    homes = {name: module for module in ("rubric.trust", "rubric") for name in import_module(module).__all__}
+    homes = _homes("rubric.trust", "rubric")
     if isinstance(node, ast.Attribute) and not (ast.unparse(node.value) == "rubric" and node.attr in homes):
         owner = _named(node.value)
         fields = [field.name for field in attrs.fields(owner)] if attrs.has(owner) else []
@@ -212,6 +210,10 @@ def _named(node: ast.expr, *, is_called: bool = False) -> Any:
     name = getattr(node, "id", "") or getattr(node, "attr", "")  # the package's: a rubric is called so as well
     name = name.title() if name in _VARIABLES and not is_called else name
     return getattr(import_module(homes[name]), name) if name in homes else None
+
+
+def _homes(*modules: str) -> dict[str, str]:
+    return {name: module for module in modules for name in import_module(module).__all__}
 
 
 def problem_in(code: str, **values: Any) -> str:

@@ -161,12 +161,7 @@ def attribute_cure(kind: type, name: str, value: object = None) -> str:
         cure = f"; write {variable_of(holder)}.{name}" if name in _public(holder) else attribute_cure(holder, name)
         return "; it is a tuple, which never changes" if cure.startswith("; it has ") else cure
     own = _public(kind)
-    if meant := _expression(kind, name):
-        standing = [table()["standing"].get(each, {}) for each in _lineage(kind)] if value is not None else []
-        for placeholder, form in (pair for each in standing for pair in each.items()):
-            if placeholder.isascii() and getattr(value, placeholder.rpartition(".")[2], None) is not None:
-                continue  # the part is there
-            meant = meant.replace(placeholder, form.format(value))
+    if meant := _of_value(_expression(kind, name), kind, value):
         return sound(f"; {meant}", own=kind.__name__)
     filler = table()["filler"]
     words = forms_of(name)[0].split("_")
@@ -189,6 +184,15 @@ def attribute_cure(kind: type, name: str, value: object = None) -> str:
         return sound(f"; {_expression(kind, near)}", own=kind.__name__)
     listed = nearest(name, own, 0.0, most=_MOST_NAMED)
     return f"; it has {', '.join(listed)}{', ...' if len(own) > len(listed) else ''}"
+
+
+def _of_value(cure: str, kind: type, value: object) -> str:
+    """Return *cure* with what stands in *value* in the places of the table's examples, and of parts that it lacks."""
+    standing = [table()["standing"].get(each, {}) for each in _lineage(kind)] if value is not None else []
+    for placeholder, form in (pair for each in standing for pair in each.items()):
+        if getattr(value, placeholder.rpartition(".")[2], None) is None:
+            cure = cure.replace(placeholder, form.format(value))
+    return cure
 
 
 def _composed(kind: type, words: Sequence[str], value: object) -> str:

@@ -287,7 +287,7 @@ def as_labels(value: Any) -> Labels:
         line = "labels.to_dict()" if is_named else "Labels(dict(enumerate(labels)), by='index')"
         raise DefinitionError("labels", f"a column is read by its index; write {line}")
     cure = (
-        " (by place, write Labels(dict(enumerate(labels)), by='index'))"
+        " (by place, write from rubric.trust import Labels; Labels(dict(enumerate(labels)), by='index'))"
         if isinstance(value, list | tuple) or hasattr(value, "tolist")
         else ""
     )
