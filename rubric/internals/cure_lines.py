@@ -155,7 +155,8 @@ def imports_of(code: str, own: str = "") -> str:
     nodes = [*ast.walk(tree)] if tree else []
     there = {each.name for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) for each in node.names}
     there.add(own.partition(".")[0])
-    homes = {**_homes("rubric.runs", "rubric.quality", "rubric.trust", "rubric"), "takewhile": "itertools"}
+    parts = (f"rubric.{part}" for part in ("values", "formats", "store", "suites", "runs", "quality", "trust"))
+    homes = {**_homes(*parts, "rubric"), "takewhile": "itertools", "Path": "pathlib"}
     called = dict.fromkeys(n.func.id for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
     owners = dict.fromkeys(n.value.id for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name))
     lines = [f"import {name}; " for name in owners if name in _MODULES and name not in there]

@@ -190,7 +190,7 @@ def _of_value(cure: str, kind: type, value: object) -> str:
     """Return *cure* with what stands in *value* in the places of the table's examples, and of parts that it lacks."""
     standing = [table()["standing"].get(each, {}) for each in _lineage(kind)] if value is not None else []
     for placeholder, form in (pair for each in standing for pair in each.items()):
-        if getattr(value, placeholder.rpartition(".")[2], None) is None:
+        if placeholder in cure and getattr(value, placeholder.rpartition(".")[2], None) is None:
             cure = cure.replace(placeholder, form.format(value))
     return cure
 

@@ -352,7 +352,7 @@ SAYS = [
     ("sum(gs)", "Grade is no number; compare its .score"),
     ("round(g, 2)", "Grade is no number; compare its .score"),
     ("float(g)", "Grade is no number; compare its .score"),
-    ("agreement(gs, np.array([1, 0]))", "write Labels(dict(enumerate(labels)), by='index')"),
+    ("agreement(gs, np.array([1, 0]))", "Labels(dict(enumerate(labels)), by='index')"),
     ("Judge('m', messages=[{'role': 'system', 'content': 'x'}])", "such as grade(candidate, rubric.guided_by("),
     ("compare(gs, gs).effect_size", "write difference['pass rate'].difference"),
     # several checks are criteria, in whatever form and order they are given
@@ -517,7 +517,7 @@ SAYS = [
     ("Criterion('Is clear', weight=float('nan'))", "the cell of 'Is clear' is empty; leave its weight out"),
     ("Rubric.from_pandas(marks)", "write Rubric('reply', frame[['text', 'weight']].to_dict('records'))"),
     ("agreement(gs, marks)", "name it: Labels.from_pandas(labels, columns={'key': 'id', 'value': 'verdict'})"),
-    ("agreement(gs, marks['verdict'])", "write Labels(dict(enumerate(labels)), by='index')"),
+    ("agreement(gs, marks['verdict'])", "Labels(dict(enumerate(labels)), by='index')"),
     ("agreement(gs, marks['verdict'].rename(index=str))", "write labels.to_dict()"),
     ("gs.by(['topic'])", "by: expected one name, such as 'topic', got"),
     ("gs.by(['a', 'b'])", "lambda result: tuple(result.variables[name] for name in ['a', 'b'])"),
