@@ -203,7 +203,7 @@ class _Call:
 
     def _written(self, values: Mapping[str, Any], **shown: str) -> str:
         """Return the call with these *values* by their arguments, some *shown* as this code."""
-        shown = {name: source_of(name, value, name) for name, value in values.items()} | shown
+        shown = {name: _text_of(name, value) for name, value in values.items()} | shown
         return f"{self.called}({', '.join(v if n in self.places else f'{n}={v}' for n, v in shown.items())})"
 
     def _wrong(self, field: str, given: object) -> str:
@@ -589,7 +589,7 @@ def _text_of(name: str, value: object) -> str:
     if name == "columns" and isinstance(value, Mapping):  # by the fields of a candidate, whatever they are called
         known = attrs.fields_dict(import_module("rubric").Candidate)
         value = {argument_for("Candidate", str(each), known) or each: column for each, column in value.items()}
-    source = source_of(name, value, name)
+    source = source_of("" if name == "key" else name, value, name)  # ours is that of a row; a judge's is `api_key`
     are_texts = isinstance(value, list | tuple) and bool(value) and all(isinstance(each, str) for each in value)
     if (made := table()["made"].get(name)) and (are_texts if name == "rubric" else isinstance(value, int | float)):
         return str(made).replace("{value}", source)

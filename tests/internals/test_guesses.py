@@ -36,7 +36,7 @@ from rubric.internals.guesses import table
 from rubric.internals.guided import Guided
 from rubric.internals.lazy_names import public_names
 from rubric.quality import generate
-from rubric.trust import Labels, agreement, compare, rank, thresholds
+from rubric.trust import Label, Labels, agreement, compare, rank, thresholds
 from tests.places import ROOT
 from tests.rows import each_row
 
@@ -56,7 +56,7 @@ def is_short(candidate: Candidate) -> bool:
 
 
 NAMES: dict[str, Any] = {name: getattr(rubric, name) for name in rubric.__all__} | {
-    "compare": compare, "agreement": agreement, "Labels": Labels, "rows": ROWS, "marks": MARKS,
+    "compare": compare, "agreement": agreement, "Label": Label, "Labels": Labels, "rows": ROWS, "marks": MARKS,
     "marked": Labels({0: True, 1: False}), "r": R, "one": ONE, "g": G, "gs": GS, "df": DF, "re": re, "rubric": rubric,
     "Client": type("Client", (), {}), "rank": rank, "best": BEST, "np": np, "generate": generate,
     "is_short": is_short,
@@ -877,6 +877,8 @@ SAYS = [
     ("rubric.Metric", "Rubric('reply', ['Is correct', 'Is polite'])"),
     ("loads('rubric: x')", "write one"),
     ("dump(r, 'x.txt')", "name the file .yaml, .yml or .json"),
+    ("Label('row-7', True, annotator='ann')", "Write Label('row-7', True, rater='ann')"),
+    ("Candidate('x', key='row-7', question='y')", "Write Candidate('x', key='row-7', input='y')"),
 ]
 
 
