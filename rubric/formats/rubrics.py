@@ -19,10 +19,7 @@ from rubric.formats.editing import edit
 from rubric.formats.fields import read_as
 from rubric.formats.files import LANGUAGES, WHOLE, Language, given_text, is_document, parse, read_text, write_text
 from rubric.formats.json import to_json
-from rubric.formats.native.answers import ANSWERS
-from rubric.formats.native.checks import check_schema
 from rubric.formats.native.rubric import as_data, read_rubric, reading_from
-from rubric.formats.native.run_rules import rules_schema
 from rubric.formats.native.suite import is_suite
 from rubric.formats.notes import Loading
 from rubric.formats.yaml import to_yaml
@@ -195,13 +192,11 @@ def unknown_suffix(file: Path) -> Problem:
 
 def schema(of: Literal["rubric", "suite"] = "rubric", /) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of rubric files, or of the native files of suites."""
+    from rubric.formats.assertions.table import assertion_schema  # noqa: PLC0415 - it brings code that few rubrics need
+
     check_name("of", of, ("rubric", "suite"))
     found: dict[str, Any] = json.loads(files("rubric.formats").joinpath(f"{of}.schema.json").read_text("utf-8"))
     if of == "suite":
         return {**found, "$defs": {**schema()["$defs"], **found["$defs"]}}
-    criterion = found["$defs"]["criterion"]["anyOf"][1]
-    criterion["properties"] |= {key: row.schema for key, row in ANSWERS.items()}
-    given = [{"required": [key]} for key in ANSWERS]
-    criterion["oneOf"] = [*given, {"not": {"anyOf": given}}]
-    found["$defs"] |= {"check": check_schema(), **rules_schema()}
-    return copy.deepcopy(found)
+    found["$defs"]["check"]["anyOf"][1]["properties"]["assertion"] |= copy.deepcopy(assertion_schema())
+    return found

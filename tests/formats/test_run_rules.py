@@ -10,9 +10,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from rubric import Criterion, LoadError, Rubric, call, dumps, loads, said, state
+from rubric.formats.native.run_rules import _rows
 from rubric.formats.rubrics import schema
 from rubric.values.checks import Check
-from rubric.values.run_rules import RunRule, RunRules
+from rubric.values.run_rules import KINDS, RunRule, RunRules
 from tests.rows import each_row
 from tests.run_rules import random_rule
 from tests.values.test_run_rules import ELEVEN
@@ -48,6 +49,12 @@ FORMS: list[tuple[str, Check]] = [
 def read(text: str) -> Any:
     """Return the check of a criterion whose `check:` has the rule *text*."""
     return loads(f"criteria:\n  - text: Keeps it\n    check: {{run: {text}}}\n").criteria[0].answer
+
+
+def test_the_schema_has_each_rule_with_its_keys() -> None:
+    """An editor offers what the reader takes."""
+    rules = schema()["$defs"]["rule"]["anyOf"]
+    assert [{*rule["properties"]} for rule in rules] == [{*_rows(kind)} for kind in KINDS]
 
 
 @each_row(("text", "check"), FORMS, ids=[text for text, _ in FORMS])

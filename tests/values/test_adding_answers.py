@@ -2,7 +2,7 @@
 Each answer and each check is known everywhere that files need it; a new one that was forgotten is named here.
 
 An answer is added in `values/answers`, `grading/reply_parser` and `formats/native/answers`; a check in `values/checks`,
-`grading/code_checks` and `formats/native/checks`.
+`grading/code_checks` and `formats/native/checks`; both in `formats/rubric.schema.json`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hypothesis.errors import NoSuchExample
 
 from rubric.formats.fields import WRITERS
 from rubric.formats.native.answers import ANSWERS
-from rubric.formats.native.checks import CHECKS
+from rubric.formats.native.checks import CHECKS, ROWS
 from rubric.formats.rubrics import dumps, loads, schema
 from rubric.values.answers import Answer, YesNo
 from rubric.values.checks import Check, Decided, Holds
@@ -78,9 +78,12 @@ def test_keys(key: str) -> None:
 
 @each_row("name", [*CHECKS, "is_json"])
 def test_checks(name: str) -> None:
-    """A check is in the JSON Schema and in the docs."""
+    """A check is in the JSON Schema, with each of its fields, and in the docs."""
     bare, named = schema()["$defs"]["check"]["anyOf"]
     assert name in (*named["properties"], bare["const"])
+    if name in ROWS:
+        forms = named["properties"][name].get("anyOf", [named["properties"][name]])
+        assert {*forms[-1]["properties"]} == {*ROWS[name].fields}
     assert name in PAGE.read_text("utf-8")
 
 

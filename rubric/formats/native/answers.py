@@ -1,7 +1,7 @@
 """
-Answer types in files: one table of the keys of a criterion, each with its reader, writer and JSON Schema.
+Answer types in files: one table of the keys of a criterion, each with its reader and writer.
 
-`native.rubric` adds the rows whose values hold rubrics and trees.
+`native.rubric` adds the rows whose values hold rubrics and trees; `rubric.schema.json` has the forms of their values.
 """
 
 from __future__ import annotations
@@ -27,12 +27,10 @@ class AnswerKey:
     Args:
         kinds: The classes of its answers.
         read: Reads an answer from its value.
-        schema: The JSON Schema of its value.
     """
 
     kinds: tuple[type, ...]
     read: Callable[[Any], Answer]
-    schema: Data
 
     def __call__(self, data: Any) -> Answer:
         return self.read(data)
@@ -146,66 +144,8 @@ WRITERS |= {
 }
 
 
-# -- the table ----------------------------------------------------------------------------------------------
-
-
-def schema_of(what: str, *forms: Data) -> Data:
-    """Return a JSON Schema with the description *what*: one of *forms*."""
-    return {"description": what, **(forms[0] if len(forms) == 1 else {"anyOf": [*forms]})}
-
-
-def mapping_of(required: tuple[str, ...] = (), **properties: Data) -> Data:
-    """Return the JSON Schema of a mapping with these *properties* and no other."""
-    found: Data = {"type": "object", "properties": properties, "additionalProperties": False}
-    return {**found, "required": [*required]} if required else found
-
-
-TEXT, SCORE = {"$ref": "#/$defs/text"}, {"$ref": "#/$defs/score"}
-
-_ENDS = {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2}
-_SCALE = r"^\s*-?[0-9]+\.\.-?[0-9]+\s*$"
-_BAND = {"pattern": r"^\s*-?[0-9]+(\s*(-|\.\.|–)\s*-?[0-9]+)?\s*$"}
-
 ANSWERS |= {
-    "answer": AnswerKey(
-        (YesNo, Unit),
-        read_named_answer,
-        schema_of(
-            "Yes or no, or a number in 0..1.",
-            {"enum": [*_NAMED]},
-            mapping_of(("unit",), unit=mapping_of(flag={"type": "boolean"})),
-        ),
-    ),
-    "levels": AnswerKey(
-        (Levels,),
-        read_levels,
-        schema_of(
-            "A whole number, with texts that say what the numbers mean.",
-            schema_of("A scale without texts, such as 1..5.", {"type": "string", "pattern": _SCALE}),
-            schema_of("The same as its ends, such as [1, 5].", _ENDS),
-            schema_of(
-                'From scores to texts: a number is an anchor on the scale, "0-3" a band.',
-                {"type": "object", "minProperties": 1, "propertyNames": _BAND, "additionalProperties": TEXT},
-            ),
-            {
-                "type": "array",
-                "minItems": 1,
-                "items": mapping_of(("score_range", "text"), score_range=_ENDS, text=TEXT),
-            },
-        ),
-    ),
-    "choices": AnswerKey(
-        (Choices,),
-        read_choices,
-        schema_of(
-            "One of several named options.",
-            {"type": "object", "minProperties": 2, "propertyNames": TEXT, "additionalProperties": SCORE},
-            {
-                "type": "array",
-                "minItems": 2,
-                "items": mapping_of(("label", "score"), label=TEXT, score=SCORE, text={"type": "string"}),
-            },
-            {"type": "array", "minItems": 2, "items": TEXT, "description": "Labels to record, with weight 0."},
-        ),
-    ),
+    "answer": AnswerKey((YesNo, Unit), read_named_answer),
+    "levels": AnswerKey((Levels,), read_levels),
+    "choices": AnswerKey((Choices,), read_choices),
 }

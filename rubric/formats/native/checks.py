@@ -1,9 +1,9 @@
-"""Checks in files: one table of their names, from which their reader, writer and JSON Schema come."""
+"""Checks in files: one table of their names, from which their reader and writer come."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 import attrs
 from attrs import frozen
@@ -11,36 +11,9 @@ from attrs import frozen
 from rubric.errors import DefinitionError, DumpError
 from rubric.formats import fields
 from rubric.formats.fields import WRITERS, Data
-from rubric.formats.native.answers import TEXT, mapping_of, schema_of
 from rubric.formats.native.run_rules import read_rules
 from rubric.values import checks
 from rubric.values.checks import Check
-
-_FREE = {"type": "object"}
-_TEXTS = {"$ref": "#/$defs/texts"}
-
-_FIELDS: dict[str, Data] = {
-    "text": TEXT,
-    "texts": _TEXTS,
-    "pattern": {"$ref": "#/$defs/pattern"},
-    "ignore_case": {"type": "boolean"},
-    "name": TEXT,
-    "type": TEXT,
-    "cure": {"type": "string"},
-    "otherwise": {"enum": [*get_args(checks.Otherwise)]},
-    "arguments": _FREE,
-    "command": _TEXTS,
-    "folder": {"type": "string"},
-    "threshold": {"type": "number"},
-    "tools": _TEXTS,
-    "order": {"enum": [*get_args(checks.Order)]},
-    "measure": {"enum": [*get_args(checks.Measure)]},
-    "model": TEXT,
-    "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": 86400},
-    "config": _FREE,
-    **{name: {"type": "number", "minimum": 0} for name in checks.LIMITS},
-}
-"""The JSON Schema of each field that a check has."""
 
 
 @frozen
@@ -51,12 +24,10 @@ class CheckRow:
     Args:
         kind: Its class. The first field may stand for the whole check, if it is one that all have.
         free: The fields that hold free data.
-        what: The description in the JSON Schema.
     """
 
     kind: type[Check]
     free: tuple[str, ...] = ()
-    what: str = ""
 
     @property
     def fields(self) -> list[str]:
@@ -72,14 +43,6 @@ class CheckRow:
         read = fields.reader_of(self.kind, None, (), (), **dict.fromkeys(self.free, fields.read_free))
         return lambda data: read(data if isinstance(data, dict) or not self.has_first else {self.fields[0]: data})
 
-    def schema(self) -> Data:
-        """Return its JSON Schema."""
-        first, forms = self.fields[0], {name: _FIELDS[name] for name in self.fields}
-        if not self.has_first:
-            return schema_of(self.what, {**mapping_of((), **forms), "minProperties": 1})
-        schema = schema_of(self.what, _FIELDS[first], mapping_of((first,), **forms))
-        return schema if self.what else {"anyOf": schema["anyOf"]}
-
 
 ROWS: dict[str, CheckRow] = {
     "contains": CheckRow(checks.Contains),
@@ -92,9 +55,9 @@ ROWS: dict[str, CheckRow] = {
     "calls": CheckRow(checks.Calls, ("arguments",)),
     "trajectory": CheckRow(checks.Trajectory),
     "similar": CheckRow(checks.Similar),
-    "within": CheckRow(checks.Within, what="The most that the candidate's run may have taken."),
+    "within": CheckRow(checks.Within),
     "script": CheckRow(checks.Script, ("config",)),
-    "unsupported": CheckRow(checks.Unsupported, what="A grader of another system that this library does not have."),
+    "unsupported": CheckRow(checks.Unsupported),
 }
 
 
@@ -169,16 +132,3 @@ WRITERS |= {
     checks.IsJSON: lambda _: "is_json",
 }
 WRITERS |= {checks.Holds: _assertion, checks.Script: _assertion}
-
-
-def check_schema() -> Data:
-    """Return the JSON Schema of a check."""
-    from rubric.formats.assertions.table import assertion_schema  # noqa: PLC0415 - as for reading
-
-    fits = schema_of("The output is JSON that fits this JSON Schema.", _FREE)
-    assertion = schema_of("An assertion of promptfoo or AgentV.", assertion_schema())
-    rows = {name: row.schema() for name, row in ROWS.items()}
-    rule: Data = {"$ref": "#/$defs/rule"}
-    rules = schema_of("What the run must keep.", rule, {"type": "array", "items": rule, "minItems": 1})
-    one = mapping_of((), **rows, fits_schema=fits, run=rules, assertion=assertion)
-    return {"anyOf": [{"const": "is_json"}, {**one, "minProperties": 1, "maxProperties": 1}]}

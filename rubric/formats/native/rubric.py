@@ -87,11 +87,6 @@ def read_when(data: Any) -> When | None:
 _CONDITION = "a mapping with one of contains, regex, tool_called"
 
 
-def read_criterion(data: Any) -> Criterion:
-    """Return one criterion: its text, or a mapping."""
-    return read_or_tell(_read_one, data, meant_row)
-
-
 def meant_row(data: Any, texts: Mapping[Any, str] = FrozenMap()) -> dict[str, Any] | None:
     """Return the criterion that is meant by *data*, or None; a condition may be one of the *texts*, by its id."""
     if isinstance(data, dict):
@@ -398,15 +393,9 @@ def _rubric(rubric: Rubric) -> Data:
 
 
 ANSWERS |= {
-    "tree": AnswerKey(
-        (DecisionTree,), read_tree, {"description": "A walk down a decision tree.", "$ref": "#/$defs/tree"}
-    ),
-    "check": AnswerKey(
-        (Check,), read_check, {"description": "What code decides, without a call.", "$ref": "#/$defs/check"}
-    ),
-    "rubric": AnswerKey(
-        (Rubric,), read_rubric, {"description": "Another rubric as one criterion.", "$ref": "#/$defs/rubric"}
-    ),
+    "tree": AnswerKey((DecisionTree,), read_tree),
+    "check": AnswerKey((Check,), read_check),
+    "rubric": AnswerKey((Rubric,), read_rubric),
 }
 
 WRITERS |= {

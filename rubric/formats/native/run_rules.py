@@ -8,7 +8,6 @@ from typing import Any, cast
 from rubric.errors import DefinitionError
 from rubric.formats import fields
 from rubric.formats.fields import WRITERS, Data
-from rubric.formats.native.answers import TEXT, mapping_of
 from rubric.values.run_rules import (
     COUNTS,
     KINDS,
@@ -28,8 +27,8 @@ _MATCHERS: dict[str, Callable[[Any], Matcher]] = {
     "state": fields.reader_of(StateMatcher, {"name": "state", "value": "is"}),
 }
 _HEADS = ("every", *(kind for kind in KINDS if kind not in PAIRS))
-_PLAIN: Data = {"count": {"type": "integer", "minimum": 0}, "within": {"type": "integer"}, "same": {"type": "string"}}
-"""The JSON Schema of the fields that are not events."""
+_PLAIN = ("count", "within", "same")
+"""The fields that are not events."""
 
 
 def _read_matcher(data: Any) -> Matcher:
@@ -109,27 +108,3 @@ WRITERS |= {
     RunRule: lambda rule: {"run": _rule_data(rule)},
     RunRules: lambda rules: {"run": [_rule_data(rule) for rule in rules.rules]},
 }
-
-
-def rules_schema() -> Data:
-    """Return the JSON Schema of an event, and of a rule."""
-    pattern, free = {"$ref": "#/$defs/pattern"}, {"type": "object"}
-    how: Data = {"matches": pattern, "agent": {"type": "string"}}
-    patterns = {"type": "object", "additionalProperties": pattern}
-    called = how | {
-        "call": TEXT,
-        "arguments": free,
-        "matches": patterns,
-        "result": pattern,
-        "failed": {"type": "boolean"},
-    }
-    forms: list[Data] = [TEXT, {**mapping_of(**called), "minProperties": 1}, mapping_of(("said",), said=TEXT, **how)]
-    forms.append(mapping_of(("state",), **{"state": TEXT, "is": {}, "matches": pattern}))
-    rules = []
-    for kind in KINDS:
-        rows = _rows(kind)
-        needed = [key for key, name in rows.items() if name in ("event", "other", "count")]
-        rules.append(
-            mapping_of((*needed,), **{k: _PLAIN.get(name, {"$ref": "#/$defs/event"}) for k, name in rows.items()})
-        )
-    return {"event": {"anyOf": forms}, "rule": {"anyOf": rules}}
