@@ -207,19 +207,34 @@ class Cursor:
         fates: Mapping[str, str] | None = None,
         elsewhere: Mapping[Any, str] | None = None,
         quiet: Collection[str] = (),
+        *,
+        once: Mapping[str, str] | None = None,
+        unread: str = "",
+        idle: str = "",
     ) -> None:
         """
         Note each key of a mapping that is not *known*: what becomes of it, by *fates*, or as `unknown` does.
 
         Keys that are *quiet* change nothing here, and neither does a key that resembles one: `shared`, which holds YAML
         anchors, is not a `sharing`.
+
+        Args:
+            once: As *fates*, but each sentence is told once in a load.
+            unread: The warning of an unknown key.
+            idle: In the place of that warning, told once in a load of each key `{}` that is no slip.
         """
         for key, part in self.items() if isinstance(self.value, dict) else ():
             if fates and key in fates:
                 part.warn(fates[key])
-            elif key not in known and key not in quiet:
-                message = f"the key {shorten(repr(str(key)), 60)} is not read"
+            elif once and key in once:
+                part.once(once[key])
+            elif key in known or key in quiet:
+                continue
+            elif not idle or key in (elsewhere or ()):
+                message = unread or f"the key {shorten(repr(str(key)), 60)} is not read"
                 part.unknown(message, {*known, *(fates or ())}, elsewhere)
+            elif not part.is_slip(known):
+                part.once(idle.replace("{}", str(key)))
 
     def unknown(self, message: str, known: Iterable[str], elsewhere: Mapping[Any, str] | None = None) -> None:
         """

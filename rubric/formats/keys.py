@@ -20,4 +20,16 @@ def table_of(system: str) -> dict[str, dict[str, Any]]:
 
 def keys_of(system: str, part: str, which: str = "read") -> frozenset[str]:
     """Return the keys of a *part* of a file, *which* the table of a *system* has under this name."""
-    return frozenset(table_of(system)[part][which].split())
+    return frozenset(table_of(system)[part].get(which, "").split())
+
+
+@cache
+def part_of(system: str, part: str) -> dict[str, Any]:
+    """Return the keys of a *part* of a *system*'s files, and what is said of others, as `Cursor.reads` takes them."""
+    row = table_of(system)[part]
+    told = {
+        which: {key: said.replace("{}", key) for said, keys in row.get(which, {}).items() for key in keys.split()}
+        for which in ("fates", "elsewhere", "once")
+    }
+    said = {which: row[which] for which in ("unread", "idle") if which in row}
+    return {"known": keys_of(system, part), "quiet": keys_of(system, part, "quiet"), **told, **said}

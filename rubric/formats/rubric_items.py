@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import count, pairwise
-from typing import Any, Literal
+from typing import Literal
 
 from attrs import frozen
 
@@ -49,21 +49,6 @@ class ItemScope:
         """Return the text at the cursor, filled; empty, with an error noted, if it is something else."""
         found = at.text()
         return "" if found is None else self.fill(found, at)
-
-
-def check_fields(
-    at: Cursor,
-    what: str,
-    known: Collection[str],
-    elsewhere: Mapping[Any, str] | None = None,
-    unused: Mapping[str, str] | None = None,
-) -> None:
-    """Note the keys of the mapping at the cursor, *what*, that are *unused*, for the reason there, or not *known*."""
-    for key, part in at.items():
-        if unused and key in unused:
-            part.once(unused[key])
-        elif key not in known:
-            part.unknown(f"{what} has no such field; it is not used", known, elsewhere)
 
 
 # -- bands ----------------------------------------------------------------------------------------------------
@@ -216,7 +201,7 @@ def _read_mapping(at: Cursor, own_id: str, scope: ItemScope) -> Criterion | None
     before = at.notes.failures
     texts = _TEXTS[scope.generation]
     texts = texts if any(at.has(key) for key in texts) else (*texts, *_ALSO)
-    check_fields(at, "an item", [*texts, *_FIELDS])
+    at.reads((*texts, *_FIELDS), unread="an item has no such field; it is not used")
     id_ = at["id"].value
     whole = isinstance(id_, int) and not isinstance(id_, bool)
     id_ = str(id_) if whole else own_id if id_ is None else scope.text(at["id"]).strip() or own_id

@@ -21,21 +21,16 @@ from rubric.formats.agentv.graders import read_judge
 from rubric.formats.agentv.messages import Template, read_prompts
 from rubric.formats.agentv.scope import Scope, generation_of, looks_like_grader
 from rubric.formats.agentv.targets import read_targets
-from rubric.formats.agentv.tests import Defaults, Test, check_inner, check_keys, read_case, read_defaults
+from rubric.formats.agentv.tests import Defaults, Test, check_keys, read_case, read_defaults
 from rubric.formats.assertions.texts import assertion_of
 from rubric.formats.includes import expand_at, follow, is_code, read_document_at
-from rubric.formats.keys import keys_of
+from rubric.formats.keys import keys_of, part_of
 from rubric.formats.recognition import CASES, GRADERS
-from rubric.formats.rubric_items import Generation, check_fields
+from rubric.formats.rubric_items import Generation
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.values import Unsupported
 
-_UNUSED = {key: f"`{key}` is not used: it is about how answers are made" for key in keys_of("agentv", "file", "unused")}
-_KNOWN, _EXECUTION, _OWN = (keys_of("agentv", "file", which) for which in ("read", "execution", "own"))
-_ELSEWHERE = dict.fromkeys(
-    ("vars", "options", "criteria", "expected_output"), "it belongs to a test, or for all tests under `default_test`"
-)
 _SCENARIOS = "scenarios"
 _RESULTS = frozenset({"score", "scores", "timestamp"})
 _KEPT = ("description", "version", "author", "license", "tags", "metadata", "governance", "requires")
@@ -49,7 +44,8 @@ def read(notes: Notes, loading: Loading, generation: Generation | None = None) -
     if isinstance(root.value, list) and (sidecar := _sidecar(root)) is not None:
         whole = sidecar
     scope = Scope(generation or generation_of(root.value), loading.required, targets=read_targets(whole))
-    _check_keys(whole)
+    whole.reads(**part_of("agentv", "file"))
+    whole["execution"].reads(**part_of("agentv", "execution_of_file"))
     defaults = read_defaults(whole, scope)
     check_keys(defaults.test)
     templates: list[Template | None] = [*read_prompts(whole["prompts"], scope)] or [None]
@@ -99,10 +95,11 @@ def _content(root: Cursor) -> tuple[Cursor, list[Cursor]]:
     if any(key in data for key in (*CASES, _SCENARIOS)):
         return root, [root[key] for key in (*CASES, _SCENARIOS) if key in data]
     if any(key in data for key in (*GRADERS, "rubrics", "execution")):
-        own = {key: part for key, part in data.items() if key in _OWN}
+        keys = keys_of("agentv", "file", "own")
+        own = {key: part for key, part in data.items() if key in keys}
         if not own:
             root.warn("there are no `tests`: the graders alone make one case, called test-1")
-        rest = {key: part for key, part in data.items() if key not in _OWN}
+        rest = {key: part for key, part in data.items() if key not in keys}
         return root.holding(rest), [root.holding(own)]
     found = ", ".join(map(str, data)) or "nothing"
     root.error(f"expected an eval file with `tests` (generation 1: `evalcases`), got {shorten(found)}")
@@ -149,11 +146,6 @@ def _read_assertion(at: Cursor, number: int) -> dict[str, Any]:
         at.warn(f"this assertion has no text for a judge; write it as `text` (read here: {', '.join(_SAID)})")
         return {"type": "assertion-without-text", "metric": named}
     return {"type": "llm-rubric", "metric": named, "value": text}
-
-
-def _check_keys(whole: Cursor) -> None:
-    check_fields(whole, "an eval file", _KNOWN, _ELSEWHERE, _UNUSED)
-    check_inner(whole["execution"], _EXECUTION, "`execution.{}` is not used: it is about how answers are made")
 
 
 def _cases(parts: list[Cursor], defaults: Defaults, templates: list[Template | None]) -> Iterator[Case]:

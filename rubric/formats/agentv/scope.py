@@ -18,9 +18,9 @@ from attrs import evolve, field, frozen
 from rubric.embed import Cursor
 from rubric.formats.agentv.targets import Targets
 from rubric.formats.images import Attached
-from rubric.formats.keys import keys_of
+from rubric.formats.keys import keys_of, part_of
 from rubric.formats.recognition import GRADERS, maps
-from rubric.formats.rubric_items import Generation, ItemScope, check_fields
+from rubric.formats.rubric_items import Generation, ItemScope
 from rubric.formats.templates.environment import show_environment
 from rubric.formats.templates.render import render
 
@@ -170,9 +170,6 @@ class Scope(ItemScope):
         return None if value is _MISSING else as_text(value)
 
 
-_ELSEWHERE = dict.fromkeys(("vars", "options", "input", "expected_output"), "it belongs to the test")
-
-
 @frozen
 class Task:
     """The settings that the graders of a case share."""
@@ -225,4 +222,5 @@ class Entry:
 
     def check_keys(self, known: frozenset[str]) -> None:
         """Warn of fields that are not *known*."""
-        check_fields(self.at, self.kind, known, _ELSEWHERE)
+        unread = f"{self.kind} has no such field; it is not used"
+        self.at.reads(**part_of("agentv", "grader") | {"known": known, "unread": unread})

@@ -22,10 +22,9 @@ from rubric.formats.agentv.scope import THRESHOLD, Scope, Task, as_text
 from rubric.formats.agentv.targets import CONFIG
 from rubric.formats.images import Attached
 from rubric.formats.includes import describe_search, follow, is_reference, may_be_read, read_document_at, read_text_at
-from rubric.formats.keys import keys_of
+from rubric.formats.keys import part_of
 from rubric.formats.providers import runs_of
 from rubric.formats.recognition import GRADERS
-from rubric.formats.rubric_items import check_fields
 from rubric.suites.cases import Case, Turn
 from rubric.suites.providers import Provider
 from rubric.values import Unsupported
@@ -38,20 +37,6 @@ _INPUTS = ("input", "input_messages", "prompt")
 _REFERENCES = ("expected_output", "expected_messages", "reference_answer")
 _OUTPUTS = ("output", "answer", "actual_output")
 _KEPT = ("conversation_id", "dataset", "suite", "description", "name")
-
-_UNUSED = {
-    key: f"`{key}` of a test is not used: it is about how answers are made"
-    for key in keys_of("agentv", "test", "unused")
-}
-
-_KNOWN = keys_of("agentv", "test")
-
-_ELSEWHERE = dict.fromkeys(
-    ("type", "value", "metric", "weight", "required", "min_score", "negate"), "it belongs to a grader, under `assert`"
-) | dict.fromkeys(("default_test", "tests", "refs"), "it belongs to the file, not to a test")
-_BESIDE: dict[str, str] = dict.fromkeys(("vars", "assert", "threshold"), "it belongs to the test")
-_OPTIONS, _EXECUTION = keys_of("agentv", "test", "options"), keys_of("agentv", "test", "execution")
-
 
 _REF = "ref://"
 _DEEPEST = 8
@@ -307,18 +292,9 @@ def _providers(test: Test, defaults: Defaults, asked: Asked) -> list[Provider]:
 
 def check_keys(at: Cursor) -> None:
     """Note the keys of a test, or of `default_test`, that are none of a test's."""
-    check_fields(at, "a test", _KNOWN, _ELSEWHERE, _UNUSED)
-    check_inner(at["execution"], _EXECUTION, "`execution.{}` of a test is not used", _BESIDE)
-    check_inner(at["options"], _OPTIONS, "`options.{}` of a test is not used", _BESIDE)
-
-
-def check_inner(at: Cursor, known: frozenset[str], unused: str, elsewhere: Mapping[str, str] | None = None) -> None:
-    """Note the keys of a mapping that are not *known*: those that are not a slip are *unused*, which is told once."""
-    for key in (key for key in at.value if key not in known) if isinstance(at.value, Mapping) else ():
-        if key in (elsewhere or ()):
-            at[key].unknown("", known, elsewhere)
-        elif not at[key].is_slip(known):
-            at[key].once(unused.format(key))
+    at.reads(**part_of("agentv", "test"))
+    for part in ("execution", "options"):
+        at[part].reads(**part_of("agentv", part))
 
 
 def _id(test: Test) -> str:

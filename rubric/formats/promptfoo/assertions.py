@@ -27,11 +27,11 @@ from rubric.formats.images import Attached
 from rubric.formats.includes import from_here, is_reference, read_text_at
 from rubric.formats.javascript import JavaScript, Transform, Transformed, inline, tell_engine
 from rubric.formats.javascript_modules import program_at, program_of_file
-from rubric.formats.keys import table_of
+from rubric.formats.keys import part_of, table_of
 from rubric.formats.promptfoo import texts
 from rubric.formats.promptfoo.graders import BAR, GRADERS, NEED_VALUE, read_check
 from rubric.formats.promptfoo.parts import Assertion, as_assertion, judge_of, lacking, placeholder
-from rubric.formats.promptfoo.tests import OPTIONS, assertions_of
+from rubric.formats.promptfoo.tests import assertions_of
 from rubric.formats.promptfoo.texts import Context, UnsupportedPromptError
 from rubric.formats.python import PythonTransform, is_python_file, named_file, python_script, python_transform
 from rubric.formats.rubric_items import ItemScope, free_name, read_items
@@ -254,17 +254,7 @@ def _rubric_text(at: Cursor, context: Context, *, has_prompt: bool) -> Cursor | 
 
 
 _DEEPEST = 10
-_KNOWN_KEYS = frozenset({
-    "type", "value", "weight", "metric", "provider", "rubricPrompt", "transform",
-})  # fmt: skip
-_QUIET_KEYS = frozenset({"description", "reason"})
-_FATES = {
-    "config": "the configuration of an assertion is not used",
-    "contextTransform": "contextTransform is for the types that ask about a context (context-*), so it is not used",
-}
-_ELSEWHERE = dict.fromkeys(("vars", "options", "assertScoringFunction"), "it belongs to the test") | dict.fromkeys(
-    OPTIONS - _KNOWN_KEYS, "it belongs to the test, under `options`"
-)
+_KEYS = part_of("promptfoo", "assertion")
 _OF_SETS = {"assert": "only a set has assertions of its own: `type: assert-set`"}
 
 
@@ -434,7 +424,7 @@ def _of_type(at: Cursor, context: Context, depth: int) -> Assertion | None:
     if kind == "assert-set" or (kind is None and at.has("assert")):
         return _set(at, context, depth)
     if not isinstance(kind, str) or not kind.strip():
-        at.reads(_KNOWN_KEYS | BAR, _FATES, _ELSEWHERE, _QUIET_KEYS)
+        at.reads(**_KEYS | {"known": _KEYS["known"] | BAR})
         at.error("an assertion has a type, such as llm-rubric or contains")
         return None
     bare = kind.removeprefix("not-")
@@ -445,14 +435,14 @@ def _of_type(at: Cursor, context: Context, depth: int) -> Assertion | None:
         at["type"].warn(f"promptfoo reads over the not- of {kind}; here it turns the outcome over")
     row = None if bare in READERS else find_kind(bare)
     read, known = READERS.get(bare, (read_check, BAR if row is None else row.names("promptfoo")))
-    fates = _FATES | {"threshold": f"promptfoo reads no threshold of {bare}, so it is not used; take it out"}
+    fates = _KEYS["fates"] | {"threshold": f"promptfoo reads no threshold of {bare}, so it is not used; take it out"}
     fates = {key: fate for key, fate in fates.items() if key not in known}
     given = at.loading.functions.get(bare) if row is None and (bare not in READERS or bare == "search-rubric") else None
     if given is not None:
         check = Holds(_Given(kind, given, FrozenMap({"value": at.value.get("value")})))
         bar = at["threshold"].number(written=True) if at.has("threshold") else _BARS.get(bare)
         return as_assertion(at, check, kind, bar)
-    at.reads(_KNOWN_KEYS | known, fates, _ELSEWHERE | _OF_SETS, _QUIET_KEYS)
+    at.reads(_KEYS["known"] | known, fates, _KEYS["elsewhere"] | _OF_SETS, _KEYS["quiet"])
     if bare in NEED_VALUE and not at.has("value"):
         return placeholder(f"{kind} without a value", "", at)
     made = read(at, context, kind)
@@ -488,7 +478,7 @@ def _misspelt(kind: str) -> str:
 
 
 def _set(at: Cursor, context: Context, depth: int) -> Assertion | None:
-    at.reads(_KNOWN_KEYS | BAR | {"assert"}, _FATES, _ELSEWHERE, _QUIET_KEYS)
+    at.reads(**_KEYS | {"known": _KEYS["known"] | BAR | {"assert"}})
     children = assertions_of(at["assert"])
     if not children:
         at.error("a set of assertions has at least one; give it an `assert`")

@@ -21,6 +21,7 @@ from rubric.formats.includes import expand_at, follow, is_code, is_pattern, is_r
 from rubric.formats.javascript_files import FileProgram
 from rubric.formats.javascript_modules import is_javascript_file
 from rubric.formats.json_values import each_text
+from rubric.formats.keys import part_of
 from rubric.formats.promptfoo.functions import function_at, why_not
 from rubric.formats.promptfoo.tests import Test
 from rubric.formats.promptfoo.texts import (
@@ -42,8 +43,6 @@ from rubric.programs.processes import Executable, ProgramError, PythonFunction
 _PROMPT_FILE = re.compile(r"[^\s{}]+\.(?:txt|json|jsonl|ya?ml|md|j2|csv|[cm]?[jt]s|py)(?::\w+)?")
 _YAML_CHAT = re.compile(r"\s*-\s+role:")
 _SEPARATOR = re.compile(r"^---[ \t]*$", re.MULTILINE)
-_OF_PROMPTS = frozenset({"id", "raw", "label", "display", "template", "config"})
-_PROMPT_FATES = {"function": "a prompt that a function makes is not read; the input of its cases is empty"}
 
 
 @frozen
@@ -144,7 +143,7 @@ def _of_item(at: Cursor) -> list[Prompt]:
         return _of_text(at, "")
     if not at.mapping("a prompt: a text, or a mapping with raw and label"):
         return []
-    at.reads(_OF_PROMPTS, _PROMPT_FATES)
+    at.reads(**part_of("promptfoo", "prompt"))
     label = as_text(at.value.get("label") or at.value.get("display"))
     raw = at.find("raw", "template")
     if raw is not None:
@@ -433,9 +432,6 @@ class Cell:
     number: int | None = None
 
 
-_OF_PROVIDERS = frozenset({"id", "config", "label", "prompts", "transform", "delay", "env", "inputs"})
-
-
 def providers_of(whole: Cursor) -> list[Cursor]:
     """Return the providers (or targets) that a configuration lists."""
     at = whole.find("providers", "targets")
@@ -444,7 +440,7 @@ def providers_of(whole: Cursor) -> list[Cursor]:
     found = [one for item in ([*at] if isinstance(at.value, list) else [at]) for one in _from_file(item)]
     for provider in found:
         if isinstance(provider.value, dict) and ("id" in provider.value or len(provider.value) > 1):
-            provider.reads(_OF_PROVIDERS)
+            provider.reads(**part_of("promptfoo", "provider"))
     return found
 
 

@@ -21,7 +21,7 @@ from rubric.embed import Cursor, FrozenMap, Loading, Notes, shorten
 from rubric.formats.images import is_image
 from rubric.formats.includes import is_code, is_reference
 from rubric.formats.javascript_modules import is_javascript_file
-from rubric.formats.keys import keys_of, table_of
+from rubric.formats.keys import part_of
 from rubric.formats.promptfoo.assertions import Graded, read_assertions, transform_of
 from rubric.formats.promptfoo.columns import (
     CONVERSATION,
@@ -44,7 +44,6 @@ from rubric.formats.promptfoo.columns import (
 from rubric.formats.promptfoo.functions import call_at, filter_at, why_not
 from rubric.formats.promptfoo.parts import placeholder
 from rubric.formats.promptfoo.tests import (
-    OPTIONS,
     OWN,
     Test,
     assertions_of,
@@ -66,11 +65,7 @@ from rubric.suites.suite import Suite
 # -- the configuration -------------------------------------------------------------------------------------
 
 MOST_CASES = 50_000
-_KNOWN_KEYS, _QUIET_KEYS = keys_of("promptfoo", "file"), keys_of("promptfoo", "file", "quiet")
-_FATES = table_of("promptfoo")["fates"]
-_BESIDE_OPTIONS = dict.fromkeys(
-    ("assert", "threshold", "vars", "metadata", "providers", "prompts"), "it belongs to the test, beside `options`"
-)
+_OPTIONS = part_of("promptfoo", "options")
 
 _CHANGING = ("transform", "postprocess")
 """Options that change the graded text by code; a test has one of them."""
@@ -93,7 +88,7 @@ def read(notes: Notes, loading: Loading) -> Suite:
             filters = values_in(whole["nunjucksFilters"], "filters of templates (a mapping)")
             notes.loading = evolve(notes.loading, filters={name: filter_at(name, at) for name, at in filters.items()})
         if not is_test(whole):
-            whole.reads(_KNOWN_KEYS, _FATES, quiet=_QUIET_KEYS)
+            whole.reads(**part_of("promptfoo", "file"))
     cases = _unique(_cases(whole))
     if not cases and not notes.errors:
         whole.error("there are no tests in it; a configuration of promptfoo has `tests`")
@@ -182,8 +177,8 @@ def _of_test(test: Test, number: int, cells: list[Cell], turns: Counter[str], de
     options = test.options
     with test.at.notes.lacking() as strays:
         for name, at in options.items():
-            if name not in OPTIONS:
-                at.unknown(f"the option {name} is not used", OPTIONS, _BESIDE_OPTIONS)
+            if name not in _OPTIONS["known"]:
+                at.unknown(f"the option {name} is not used", _OPTIONS["known"], _OPTIONS["elsewhere"])
     expand = "disableVarExpansion" not in options or options["disableVarExpansion"].value is not True
     test = _with_transformed(test, number)
     with test.at.notes.lacking(whole=True) as lacks:

@@ -21,7 +21,7 @@ from rubric.formats.assertions.texts import assertion_of
 from rubric.formats.images import is_image
 from rubric.formats.includes import expand_at, follow, is_code, is_outside, is_reference, read_document_at, read_file_at
 from rubric.formats.json_values import each_text
-from rubric.formats.keys import keys_of
+from rubric.formats.keys import part_of
 from rubric.formats.promptfoo.functions import call_at, why_not
 from rubric.formats.promptfoo.texts import as_text, compact, items_of, list_items, values_in, with_environment
 
@@ -87,26 +87,7 @@ def _configure(at: Cursor, test: dict[str, Any], numbered: dict[int, dict[str, A
             assertion["threshold"] = cell.value
 
 
-_KNOWN_KEYS = keys_of("promptfoo", "test")
-_QUIET_KEYS = frozenset({"id", "author"})
-_FATES = {
-    "prompt": "the prompt of a test is not asked, in promptfoo either; put its text into a variable that a prompt shows"
-}
-
-OPTIONS = keys_of("promptfoo", "test", "options")
-"""The options of a test."""
-
-_ASSERTED = ("type", "value", "metric", "weight", "contextTransform")
-
-_ELSEWHERE = (
-    dict.fromkeys(_ASSERTED, "it belongs to an assertion, under `assert`")
-    | dict.fromkeys(OPTIONS, "it belongs under `options`")
-    | dict.fromkeys(("defaultTest", "tests", "scenarios"), "it belongs to the file, not to a test")
-    | {"assertions": "promptfoo reads `assert`"}
-)
-
-OF_A_SCENARIO = frozenset({"description", "config", "tests"})
-_IN_TESTS = dict.fromkeys(("assert", "options", "threshold", "vars"), "it belongs to a test of the scenario")
+_KEYS = part_of("promptfoo", "test")
 _TABLES = (".csv", ".tsv")
 
 
@@ -172,7 +153,7 @@ def test_of(at: Cursor) -> list[Test]:
     one_of_several = isinstance(at.step, int)
     flaw = found.notes.excuse(found.path) if one_of_several and found.notes.errors else ""
     with found.notes.lacking(whole=one_of_several) as lacks:
-        found.reads(_KNOWN_KEYS, _FATES, _ELSEWHERE, _QUIET_KEYS)
+        found.reads(**_KEYS)
         variables = _variables(found.find("vars"))
         asserts, options = assertions_of(found["assert"]), _options(found["options"])
         metadata = found.find("metadata")
@@ -306,10 +287,10 @@ def _of_file(at: Cursor, *, listed: bool = False) -> list[Test]:
 
 def is_test(at: Cursor) -> bool:
     """True if a whole file is one test, or the assertions of one, as examples in documentation are."""
-    if not isinstance(at.value, dict) or not at.value.keys() <= _KNOWN_KEYS | _QUIET_KEYS:
+    if not isinstance(at.value, dict) or not at.value.keys() <= _KEYS["known"] | _KEYS["quiet"]:
         return False
     # Prompts and providers alone are a configuration without tests.
-    return bool(at.value.keys() - {"description", "prompts", "providers", *_QUIET_KEYS})
+    return bool(at.value.keys() - {"description", "prompts", "providers", *_KEYS["quiet"]})
 
 
 def scenarios_of(at: Cursor | None, defaults: Test) -> list[Test]:
@@ -322,7 +303,7 @@ def scenarios_of(at: Cursor | None, defaults: Test) -> list[Test]:
     for scenario in scenarios:
         if not scenario.mapping("a scenario with config and tests (a mapping)"):
             continue
-        scenario.reads(OF_A_SCENARIO, None, _IN_TESTS)
+        scenario.reads(**part_of("promptfoo", "scenario"))
         configurations = tests_of(scenario["config"])
         tests = tests_of(scenario.find("tests")) or [Test(scenario)]
         for data in configurations:
