@@ -27,9 +27,12 @@ def keys_of(system: str, part: str, which: str = "read") -> frozenset[str]:
 def part_of(system: str, part: str) -> dict[str, Any]:
     """Return the keys of a *part* of a *system*'s files, and what is said of others, as `Cursor.reads` takes them."""
     row = table_of(system)[part]
-    told = {
-        which: {key: said.replace("{}", key) for said, keys in row.get(which, {}).items() for key in keys.split()}
-        for which in ("fates", "elsewhere", "once")
-    }
+    told = {which: words_of(system, part, which) for which in ("fates", "elsewhere", "once") if which in row}
     said = {which: row[which] for which in ("unread", "idle") if which in row}
     return {"known": keys_of(system, part), "quiet": keys_of(system, part, "quiet"), **told, **said}
+
+
+def words_of(system: str, part: str, which: str) -> dict[str, str]:
+    """Return by key what the table *which* of a *part* says of it: a sentence with {} for the key, or another word."""
+    table = table_of(system)[part][which]
+    return {key: said.replace("{}", key) for said, keys in table.items() for key in keys.split()}

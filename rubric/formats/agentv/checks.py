@@ -19,6 +19,7 @@ from rubric.formats.assertions.table import KINDS, find_kind
 from rubric.formats.assertions.texts import DETERMINISTIC, UnsupportedPatternError, with_spaces
 from rubric.formats.assertions.tool_calls import read_tool_trajectory
 from rubric.formats.javascript import RETURNS, JavaScript, inline, tell_engine
+from rubric.formats.keys import words_of
 from rubric.programs.javascript import Program
 from rubric.values import Unsupported, Within
 
@@ -99,19 +100,12 @@ def read_javascript(entry: Entry) -> Check:
     )
 
 
-_WHY: dict[str, str] = {
-    "webhook": "webhook, which sends the answer to an address,",
-    "similar": "similar, whose score AgentV makes of the cosine in a way of its own,",
-}
-"""Types of AgentV's that are not graded here, and why."""
-
-
 def unknown(entry: Entry, graders: Sequence[str] = ()) -> Check:
     """Return the function of the caller's for the type of *entry*; else how to give it, or the type that is near."""
     kind = shorten(entry.kind, 60)
     if (function := entry.at.loading.functions.get(entry.kind)) is not None:
         return Holds(function)
-    why = f"{_WHY.get(kind, kind)} without functions={{{kind!r}: function}}"
+    why = f"{words_of('agentv', 'grader', 'ungraded').get(kind, kind)} without functions={{{kind!r}: function}}"
     near = fields.misspelt(kind, [*CHECKS, *graders])
     hint = f"; did you mean {near!r}?" if near and near != kind else ""
     entry.warn(f"{why} is not supported: its cases are ungraded{hint}", "type")

@@ -22,7 +22,7 @@ from rubric.formats.agentv.prompts import Prompt, read_prompt
 from rubric.formats.agentv.scope import THRESHOLD, Entry, Scope, Task
 from rubric.formats.assertions.table import find_kind
 from rubric.formats.includes import is_reference, may_be_read, read_document_at, read_text_at
-from rubric.formats.keys import keys_of
+from rubric.formats.keys import keys_of, words_of
 from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.python import python_script
 from rubric.formats.rubric_items import are_items, is_item, read_items
@@ -395,13 +395,7 @@ def _by_verdict(child: Grader) -> Grader:
 
 # -- one grader --------------------------------------------------------------------------------------------
 
-_REMOVED: dict[str, str] = {
-    **dict.fromkeys(ITEMS, "write `type: llm-rubric` with the items in `value`"),
-    **dict.fromkeys(FREE, "write `type: llm-rubric`, or `agent-rubric` for a judge with tools"),
-    "g-eval": "write `type: llm-rubric`",
-    "composite": "write `type: assert-set`",
-}
-
+_REMOVED = words_of("agentv", "grader", "removed")
 _FUTURE = keys_of("agentv", "grader", "future")
 
 

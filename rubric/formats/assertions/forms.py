@@ -20,6 +20,7 @@ from attrs.converters import optional
 
 from rubric import Candidate, DefinitionError, Matches, RubricError
 from rubric.embed import Decided, FrozenMap, fields, shorten, thaw
+from rubric.formats.keys import keys_of, words_of
 
 SQL_EXTRA = "pip install 'rubric-grade[sql]'"
 
@@ -131,20 +132,7 @@ def _lacks(roots: list[_Element], value: Mapping[str, Any]) -> str:
 # -- HTML ----------------------------------------------------------------------------------------------------
 
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_VOID = _names("area base br col embed hr img input link meta source track wbr")
-_UNCLOSED = _names("html head body p li dt dd td th tr thead tbody tfoot option optgroup colgroup caption rt rp")
-"""Elements whose end may be left out."""
-
-_CLOSED = _names("""
-    a abbr address article aside audio b bdi bdo blockquote button canvas cite code data datalist del details dfn dialog
-    div dl em fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup i iframe ins kbd label legend main
-    map mark math menu meter nav noscript object ol output picture pre progress q ruby s samp script search section
-    select slot small span strong style sub summary sup svg table template textarea time title u ul var video
-""")
+_VOID, _UNCLOSED, _CLOSED = (keys_of("assertions", "html", which) for which in ("void", "unclosed", "closed"))
 _KNOWN = _VOID | _UNCLOSED | _CLOSED
 _COMMON = re.compile(
     r"<(?:html|head|body|div|span|p|a|img|h[1-6]|ul|ol|li|table|tr|td|th|form|input|button|script|style|link|meta|br|hr)"
@@ -215,17 +203,11 @@ def _is_html(text: str, _: Mapping[str, Any]) -> str:
 
 # -- SQL -----------------------------------------------------------------------------------------------------
 
-DIALECTS = {
-    **{name: name for name in ("athena", "bigquery", "hive", "mysql", "redshift", "snowflake", "sqlite")},
-    "mariadb": "mysql",
-    "noql": "mysql",
-    "postgresql": "postgres",
-    "transactsql": "tsql",
-}
+DIALECTS = words_of("assertions", "sql", "dialects")
 """The databases of promptfoo that SQLGlot knows, by their names without capitals."""
 
 _FENCED = re.compile(r"```[ \t]*+(?:sql)?[ \t]*+\n?(.*?)```", re.DOTALL | re.IGNORECASE)
-_RESERVED = _names("select from where group order having insert update delete join union table")
+_RESERVED = keys_of("assertions", "sql", "reserved")
 _PARSED = frozenset({"CREATE", "DROP", "ALTER", "GRANT", "SHOW"})
 """Statements that the parser knows: one of them that it passes over has a slip."""
 
@@ -447,12 +429,7 @@ def _count_limits(value: Any) -> dict[str, float]:
 
 # -- how it ended ----------------------------------------------------------------------------------------------
 
-_REASONS = {
-    **dict.fromkeys(("end_turn", "stop_sequence"), "stop"),
-    **dict.fromkeys(("max_tokens", "max_output_tokens"), "length"),
-    **dict.fromkeys(("tool_use", "tool-calls", "function_call"), "tool_calls"),
-    **dict.fromkeys(("refusal", "content-filter", "safety"), "content_filter"),
-}
+_REASONS = words_of("assertions", "finish", "reasons")
 """The words of vendors for the four reasons that promptfoo knows."""
 
 

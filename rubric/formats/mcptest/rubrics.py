@@ -19,15 +19,9 @@ from rubric.embed import Cursor, fields
 from rubric.values import Boolean, Leaf, Letter, UnitScale
 
 FIELDS = {
-    "id": "name",
-    "text": "description",
-    "weight": "weight",
-    "required": "required",
-    "polarity": "guard",
-    "min_score": "threshold",
-    "when": "when",
-    "anchors": "examples",
-}
+    "id": "name", "text": "description", "weight": "weight", "required": "required", "polarity": "guard",
+    "min_score": "threshold", "when": "when", "anchors": "examples",
+}  # fmt: skip
 """For each field of a criterion that an mcptest file can give, its key there."""
 
 _PLAIN = {name: FIELDS[name] for name in ("id", "text", "weight")}
@@ -149,16 +143,10 @@ def presets() -> dict[str, Rubric]:
 Shared = dict[str, Rubric | None]
 """The rubrics of a file by name; None for one that could not be read."""
 
-OPTIONS = {
-    "threshold": "threshold",
-    "strict": "strict",
-    "aggregation": "aggregation",
-    "scale": "scale",
-    "evidence": "require_evidence",
-}
+_OVERRIDES = {"threshold": "threshold", "strict": "strict"}
+OPTIONS = {**_OVERRIDES, "aggregation": "aggregation", "scale": "scale", "evidence": "require_evidence"}
 """For each option of a rubric that an mcptest file can give, its key there."""
 
-_OVERRIDES = {"threshold": "threshold", "strict": "strict"}
 _KEYS = ("criteria", "tree", "ref", "preset", *OPTIONS.values())
 _BESIDE = {"ref": (*_OVERRIDES,), "preset": (*_OVERRIDES, "criteria")}
 SCALES: dict[str, type[UnitScale | Boolean | Letter]] = {"unit": UnitScale, "boolean": Boolean, "letter": Letter}

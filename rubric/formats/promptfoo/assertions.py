@@ -27,7 +27,7 @@ from rubric.formats.images import Attached
 from rubric.formats.includes import from_here, is_reference, read_text_at
 from rubric.formats.javascript import JavaScript, Transform, Transformed, inline, tell_engine
 from rubric.formats.javascript_modules import program_at, program_of_file
-from rubric.formats.keys import part_of, table_of
+from rubric.formats.keys import keys_of, part_of, table_of
 from rubric.formats.promptfoo import texts
 from rubric.formats.promptfoo.graders import BAR, GRADERS, NEED_VALUE, read_check
 from rubric.formats.promptfoo.parts import Assertion, as_assertion, judge_of, lacking, placeholder
@@ -190,19 +190,13 @@ def read_llm_rubric(at: Cursor, context: Context, kind: str) -> Assertion | None
 STEPS = 10
 """How often the judge of an `agent-rubric` may call tools."""
 
-_RUNTIMES = frozenset({
-    "openai:codex-sdk", "openai:codex", "openai:codex-app-server", "openai:codex-desktop", "opencode", "opencode:sdk",
-    "anthropic:claude-agent-sdk", "anthropic:claude-code",
-})  # fmt: skip
-"""The coding agents that promptfoo runs as graders."""
-
 
 def looking(at: Cursor, context: Context, kind: str) -> Assertion | None:
     """Return the `agent-rubric` (or `not-agent-rubric`: *kind*) at the cursor: its judge reads, and runs nothing."""
     provider = at.find("provider")
     id_ = provider.value.get("id") if provider is not None and isinstance(provider.value, dict) else None
     named = provider.value if provider is not None and isinstance(provider.value, str) else id_
-    if provider is not None and named in _RUNTIMES:
+    if provider is not None and named in keys_of("promptfoo", "agents", "runtimes"):
         provider.warn(f"{named} is not run: the judge reads the files, the diff and the results of the candidate's run")
         at = at.holding({key: value for key, value in at.value.items() if key != "provider"})
     made = read_llm_rubric(at, context, kind)

@@ -21,7 +21,7 @@ from rubric.formats.includes import expand_at, follow, is_code, is_pattern, is_r
 from rubric.formats.javascript_files import FileProgram
 from rubric.formats.javascript_modules import is_javascript_file
 from rubric.formats.json_values import each_text
-from rubric.formats.keys import part_of
+from rubric.formats.keys import keys_of, part_of
 from rubric.formats.promptfoo.functions import function_at, why_not
 from rubric.formats.promptfoo.tests import Test
 from rubric.formats.promptfoo.texts import (
@@ -327,10 +327,7 @@ def _is_filled(value: str, variables: Mapping[str, Any], filters: Collection[str
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\{#.*?#\}|\A[^{]*|[}%]\}[^{]*", re.DOTALL)
 _NAME = re.compile(r"(?<![\w.|])(?<!\| )[^\W\d]\w*")
-_WORDS = frozenset({
-    "if", "else", "elif", "elseif", "endif", "for", "in", "endfor", "loop", "not", "and", "or", "is", "true", "false",
-    "none", "null", "range", "cycler", "joiner",
-})  # fmt: skip
+_WORDS = keys_of("promptfoo", "tags", "words")
 
 
 def _as_yaml_list(text: str) -> list[Any] | None:

@@ -27,6 +27,7 @@ from rubric.formats.assertions.texts import KNOWN, LISTS, UnsupportedPatternErro
 from rubric.formats.assertions.tool_calls import SOURCES, ValidCalls, schemas_of
 from rubric.formats.includes import follow, is_code, is_reference
 from rubric.formats.javascript import JavaScript, inline, tell_engine
+from rubric.formats.keys import words_of
 from rubric.formats.model_names import embedding_name
 from rubric.formats.promptfoo import texts
 from rubric.formats.promptfoo.parts import Assertion, as_assertion, cure_of, judge_of, placeholder
@@ -262,12 +263,7 @@ _GRADERS = {kind: ModelGrader(**{**row, "answer": _ANSWERS[row["answer"]]}) for 
 MODEL_GRADERS = {**_GRADERS, "model-graded-factuality": _GRADERS["factuality"]}
 """The model graders by type, without `not-`."""
 
-_ALIASES = {
-    **dict.fromkeys(("completion", "answer"), "output"),
-    **dict.fromkeys(("ideal", "criteria", "goal"), "rubric"),
-    **dict.fromkeys(("input", "query", "question"), "input"),
-    "trajectory": "tool_calls",
-}
+_ALIASES = words_of("promptfoo", "slots", "aliases")
 """What promptfoo calls the slots of these graders' own prompts, and the slots of ours."""
 
 _MOST_SHOWN = 120

@@ -21,7 +21,7 @@ from rubric.formats.assertions.texts import assertion_of
 from rubric.formats.images import is_image
 from rubric.formats.includes import expand_at, follow, is_code, is_outside, is_reference, read_document_at, read_file_at
 from rubric.formats.json_values import each_text
-from rubric.formats.keys import part_of
+from rubric.formats.keys import keys_of, part_of
 from rubric.formats.promptfoo.functions import call_at, why_not
 from rubric.formats.promptfoo.texts import as_text, compact, items_of, list_items, values_in, with_environment
 
@@ -321,10 +321,6 @@ MOST = 10_000
 
 _NESTED = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _ROUNDS = 5
-_MEDIA = frozenset({
-    ".bmp", ".svg", ".wav", ".mp3", ".ogg", ".flac", ".m4a", ".mp4",
-    ".mov", ".webm", ".docx", ".xlsx", ".zip",
-})  # fmt: skip
 
 
 def combinations(variables: Mapping[str, Cursor], *, expand: bool) -> list[dict[str, Any]]:
@@ -361,7 +357,7 @@ def _read(at: Cursor) -> Any:
         lack = f"the text of a PDF ({shorten(at.value, 80)}), which is not read (write it into a file of text)"
         at.error(LackingError(lack, lack))
         return None
-    if suffix in _MEDIA:
+    if suffix in keys_of("promptfoo", "files", "media"):
         at.warn(f"{suffix[1:]} files are not read; the variable stays the name of the file")
         return at.value
     # promptfoo finds out that the file is not there when it runs the test.

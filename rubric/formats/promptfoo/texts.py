@@ -22,6 +22,7 @@ from rubric.formats.images import Attached, image_in, names_image
 from rubric.formats.includes import is_code, is_reference, read_file_at, read_text_at
 from rubric.formats.javascript_modules import is_javascript_file
 from rubric.formats.json_values import each_text, javascript_data, javascript_number
+from rubric.formats.keys import keys_of
 from rubric.formats.promptfoo.functions import call_at, why_not
 from rubric.formats.python import PythonTransform
 from rubric.formats.templates.environment import show_environment
@@ -148,10 +149,7 @@ def _missing(text: str, variables: Mapping[str, Any], filters: Collection[str]) 
 
 _BUILT_IN = frozenset({"output", "rubric"})
 
-_OURS = frozenset({
-    "candidate", "input", "reference", "context", "conversation", "tool_calls", "file_changes", "guidelines",
-    "criterion", "reply",
-})  # fmt: skip
+_OURS = keys_of("promptfoo", "slots", "ours")
 """Slots of ours that promptfoo does not have: a variable of that name gets another name."""
 
 SLOT = re.compile(r"\{\{\s*([^\W\d]\w*(?:\.\w+)*)\s*\}\}")

@@ -17,6 +17,7 @@ from attrs import frozen
 from rubric import DefinitionError
 from rubric.embed import LackingError, shorten
 from rubric.formats.json_values import javascript_data, javascript_number
+from rubric.formats.keys import keys_of
 
 LARGEST = 1_000_000
 """Characters of any text that a template makes."""
@@ -139,9 +140,5 @@ FILTERS: dict[str, Callable[..., Any]] = {
 }
 """Every filter, by name. `safe` changes nothing, since nothing is escaped unless `escape` says so."""
 
-NUNJUCKS = frozenset({
-    "abs", "batch", "center", "float", "forceescape", "groupby", "indent", "int", "list", "nl2br", "random", "reject",
-    "rejectattr", "reverse", "round", "select", "selectattr", "slice", "sort", "striptags", "sum", "truncate", "urlize",
-    "wordcount",
-})  # fmt: skip
+NUNJUCKS = keys_of("promptfoo", "tags", "filters")
 """Filters of Nunjucks that are not here."""
