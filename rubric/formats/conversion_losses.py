@@ -54,18 +54,18 @@ def without(lost: Unsupported) -> str:
     return f"{lost.type!r} cannot be written, and without it a case that is ungraded would have a verdict; {cure}"
 
 
-def provider_of(judge: AnyJudge | None, losses: Losses, name: str = "the judge") -> str | dict[str, Any] | None:
-    """Return *judge* as promptfoo names one; None where it cannot, told to *losses* by the *name* of its holder."""
+def provider_of(judge: AnyJudge | None, losses: Losses) -> str | dict[str, Any] | None:
+    """Return *judge* as promptfoo names one; None where it cannot, told to *losses*."""
     if judge is None:
         return None
     if not isinstance(judge, Judge) or not isinstance(judge.model, str):
-        losses.add(f"{name} {judge!r}", "a file names one model")
+        losses.add(f"the judge {judge!r}", "a file names one model")
         return None
     try:
         id_ = provider_id(judge.model)
     except DefinitionError as problem:
-        losses.add(f"{name} {judge.model!r}", str(problem))
+        losses.add(f"the judge {judge.model!r}", str(problem))
         return None
-    losses.fields(judge, f" of {name} {judge.model!r}")
+    losses.fields(judge, f" of the judge {judge.model!r}")
     config = {found.name: getattr(judge, found.name) for found in fields.shown_fields(judge) if found.name in SETTINGS}
     return {"id": id_, "config": config} if config else id_

@@ -296,9 +296,9 @@ def too_deep(source: str, place: tuple[int, int]) -> LoadError:
     return load_error(source, place, f"lists and mappings nest more than {DEEPEST} deep; make it flatter")
 
 
-def load_error(source: str, place: tuple[int, int], message: str, path: str = "") -> LoadError:
+def load_error(source: str, place: tuple[int, int], message: str) -> LoadError:
     """Return (not raise) the error for a document that cannot be read any further."""
-    return LoadError([Problem(source, *place, path, shorten(message, 400))])
+    return LoadError([Problem(source, *place, "", shorten(message, 400))])
 
 
 @define

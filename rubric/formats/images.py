@@ -90,9 +90,7 @@ class Attached:
         """Add *image*, an address or a file's name; False where it is neither. An unreadable file is missing."""
         if image is None or (not is_address(image) and ":" in image.removeprefix("file://")):
             return False
-        found = (
-            image if is_address(image) else read_at(image, at, lambda name: read_image(name, at.loading), None, at.warn)
-        )
+        found = image if is_address(image) else read_at(image, at, lambda name: read_image(name, at.loading), at.warn)
         if found is None:
             self.missing.append(image)
         else:

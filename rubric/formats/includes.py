@@ -374,7 +374,7 @@ def read_text_at(
         lacking: Is told why there is no such file, or no text in it, within the base; then that is not an error.
     """
     return read_at(
-        reference, at, lambda name: text_of(located_file(name, at.loading, code=code), at.loading, name), None, lacking
+        reference, at, lambda name: text_of(located_file(name, at.loading, code=code), at.loading, name), lacking
     )
 
 
@@ -401,7 +401,7 @@ def read_document_at(reference: str, at: Cursor, lacking: Callable[[str], object
             raise _refusal(name, "expected a .yaml, .json, .jsonl or .csv file")
         return Cursor.of(at.notes.of(document, how.within(located.shown.parent, located.real)))
 
-    return read_at(reference, at, work, None, lacking)
+    return read_at(reference, at, work, lacking)
 
 
 def read_file_at(
@@ -418,12 +418,11 @@ def read_at(
     reference: str,
     at: Cursor,
     work: Callable[[str], T],
-    loading: Loading | None = None,
     lacking: Callable[[str], object] | None = None,
 ) -> T | None:
     """Return what *work* makes of the name in *reference*; None where it errs. *lacking* is that of `read_text_at`."""
     notes, before = at.notes, at.notes.failures
-    shown = show_environment(reference, at, loading)
+    shown = show_environment(reference, at)
     if notes.failures > before:
         return None
     try:

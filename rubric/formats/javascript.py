@@ -231,11 +231,6 @@ class Transform(Launcher):
         """The programs among them that only a run which allows it may start."""
         return [one.reference for one in (*self.programs, self.context) if isinstance(one, PythonTransform)]
 
-    def _context_of(self, candidate: Candidate) -> Any:
-        assert self.context is not None  # noqa: S101 - as asked before
-        given = output_for(self.context, candidate)
-        return self.context.run(given, context_of(candidate, self.variables, None))
-
     def value(self, candidate: Candidate) -> Any:
         """Return what the programs make of the output: a text, or data; raise `JavaScriptError`, or what they throw."""
         value: Any = candidate.output
@@ -252,7 +247,7 @@ class Transform(Launcher):
         changed = evolve(candidate, output=as_output(self.value(candidate)), images=images)
         if self.context is None:
             return changed
-        made = self._context_of(candidate)
+        made = self.context.run(output_for(self.context, candidate), context_of(candidate, self.variables, None))
         if not isinstance(made, str) or not made:
             raise JavaScriptError("the contextTransform made no text; it must return one")
         return evolve(changed, context=made)

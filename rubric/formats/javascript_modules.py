@@ -73,7 +73,7 @@ def program_at(reference: str, at: Cursor, make: Callable[[str, Loading, str], T
         raise DefinitionError("", f"{suffix}: only JavaScript and TypeScript are run")
     before = at.notes.failures
     try:
-        made = read_at(path, at, lambda name: make(name, at.loading, function), None, at.warn)
+        made = read_at(path, at, lambda name: make(name, at.loading, function), at.warn)
     except JavaScriptError as lacking:
         raise DefinitionError("", f"{shorten(path, 60)}: {lacking}") from None
     if made is None:

@@ -159,13 +159,8 @@ def _program(id_: str, config: Mapping[Any, Any], at: Cursor) -> PythonFunction 
 
 
 def _request_settings(config: Mapping[Any, Any]) -> dict[Any, Any]:
-    return {key: item for key, item in config.items() if _is_sent(key, item)}
-
-
-def _is_sent(key: Any, value: Any) -> bool:
-    if _SENT.get(key) == (int, float):
-        return not isinstance(value, bool) and isinstance(value, int | float)
-    return key in _SENT and isinstance(value, _SENT[key])
+    sent = {key: item for key, item in config.items() if isinstance(item, _SENT.get(key, ()))}
+    return {key: item for key, item in sent.items() if not isinstance(item, bool)}
 
 
 def _request(id_: str, config: Mapping[Any, Any], fill: Callable[[str], str], at: Cursor) -> HTTPRequest:

@@ -180,10 +180,15 @@ def recognise(data: Any, name: str = "", schema: str = "", around: frozenset[str
     fits = list[_Fit]()
     for known in formats().values():
         try:
-            fits += _fit(known, seen)
+            reasons = [(weight, why) for weight, rule in known.evidence if (why := rule(seen))]
+            name = known.version(seen.data) if known.version and reasons else known.name
         except Exception as error:  # noqa: BLE001 - a rule of another package's may raise anything
             message = f"the format {known.name!r} is left out: a rule of its evidence raised {clean(repr(error))}"
             warnings.warn(message, plugins.PluginWarning, stacklevel=2)
+            continue
+        if reasons:
+            strongest, why = max(reasons, key=lambda reason: reason[0])
+            fits.append(_Fit(name, sum(weight for weight, _ in reasons), strongest, why, known.beside))
     if not fits:
         return Guess("", _describe(data))
     best, *others = sorted(fits, key=lambda fit: -fit.weight)
@@ -205,13 +210,6 @@ class _Fit:
     strongest: float
     why: str
     beside: Rule | None = None
-
-
-def _fit(known: Format, seen: Seen) -> Iterator[_Fit]:
-    if reasons := [(weight, why) for weight, rule in known.evidence if (why := rule(seen))]:
-        strongest, why = max(reasons, key=lambda reason: reason[0])
-        name = known.version(seen.data) if known.version else known.name
-        yield _Fit(name, sum(weight for weight, _ in reasons), strongest, why, known.beside)
 
 
 def case_files(data: Any) -> Iterator[str]:

@@ -335,10 +335,10 @@ def value(noted: Notes, loading: Loading | None = None) -> Cursor:
     return Cursor.of(noted, loading)["value"]
 
 
-def shown(text: str, *, known: tuple[str, ...] = (), **environ: str) -> tuple[str, list[str]]:
+def shown(text: str, **environ: str) -> tuple[str, list[str]]:
     """Return *text* with the declared variables, and the errors."""
     noted = notes()
-    found = show_environment(text, value(noted, Loading(Path("evals"), Path("repo"), environ)), known=known)
+    found = show_environment(text, value(noted, Loading(Path("evals"), Path("repo"), environ)))
     assert CANARY not in found
     assert CANARY not in "".join(map(str, noted.errors))
     assert all(str(problem).startswith("suite.yaml:1:8: value: ") for problem in noted.errors)
@@ -409,14 +409,6 @@ def test_expressions_of_both() -> None:
         "{{ env.A ~ name }} {{ env.B or name }} {% if env.A == 'x\"\\U0001f600' %}y{% endif %}", A='x"😀'
     )
     assert (render(found, {"name": "n"}), errors) == ('x"😀n n y', [])
-
-
-def test_names_of_the_case() -> None:
-    """A variable of the case that looks like one of the environment is the case's."""
-    assert shown("${{ PRICE }} ${PRICE} {{ env }} $PRICE", known=("PRICE", "env")) == (
-        "${{ PRICE }} ${PRICE} {{ env }} $PRICE",
-        [],
-    )
 
 
 def test_root_of_the_repository() -> None:

@@ -70,7 +70,7 @@ def name_apart(graders: Sequence[Grader]) -> Iterator[Grader]:
         yield evolve(grader, name=name)
 
 
-def as_criterion(grader: Grader, weight: float | None = None) -> Criterion:
+def as_criterion(grader: Grader) -> Criterion:
     """Return *grader* as a criterion of the case, or of the set that it belongs to."""
     check = isinstance(grader.answer, Check)
     text = str(grader.answer) if check else grader.name
@@ -78,7 +78,7 @@ def as_criterion(grader: Grader, weight: float | None = None) -> Criterion:
         text,
         id=grader.name,
         answer=grader.answer,
-        weight=grader.weight if weight is None else weight,
+        weight=grader.weight,
         required=grader.gate is not None and check,
         min_score=None if check and grader.common else grader.gate,
     )

@@ -65,20 +65,15 @@ def read(notes: Notes, loading: Loading, generation: Generation | None = None) -
 
 def _judge_of(defaults: Defaults, scope: Scope) -> Judge | None:
     """Return the judge that all tests share; None where its name needs what the load lacks, which is noted."""
-    options = defaults.test.under("options")
+    options, suite = defaults.test.under("options"), defaults.suite
+    named = suite.find("target", "targets", "providers") or suite.under("execution").find("target", "targets")
+    target = scope.targets.provider if named is None else named.value
+    target = target[0] if isinstance(target, list) and target else target
     with defaults.test.notes.lacking() as lacks:
         judge = read_judge(options, scope)
-        if judge is None and (grader := scope.targets.grader_of(_target_name(defaults.suite, scope))):
+        if judge is None and (grader := scope.targets.grader_of(target if isinstance(target, str) else "")):
             judge = read_judge(options.holding({"provider": grader}), scope)
     return None if lacks else judge
-
-
-def _target_name(suite: Cursor, scope: Scope) -> str:
-    """Return the name of the target that answers the tests of a file, as far as it has one."""
-    named = suite.find("target", "targets", "providers") or suite.under("execution").find("target", "targets")
-    first = named.value if named is not None else scope.targets.provider
-    first = first[0] if isinstance(first, list) and first else first
-    return first if isinstance(first, str) else ""
 
 
 def _content(root: Cursor) -> tuple[Cursor, list[Cursor]]:

@@ -154,13 +154,9 @@ class Scope(ItemScope):
         if not self.is_current and not self.variables:
             return text
         if not _EXPRESSION.search(text):
-            return SLOT.sub(self._value, text)
+            return SLOT.sub(lambda slot: slot[0] if (found := self.look_up(slot[1])) is None else found, text)
         rendered = at.built(render, text, {**self.variables, "vars": dict(self.variables)}, unknown="keep")
         return text if rendered is None else rendered
-
-    def _value(self, match: re.Match[str]) -> str:
-        found = self.look_up(match[1])
-        return match[0] if found is None else found
 
     def look_up(self, name: str) -> str | None:
         """Return the variable called *name*, such as `topic` or `vars.person.name`, as text; None if there is none."""

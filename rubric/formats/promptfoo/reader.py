@@ -179,7 +179,7 @@ def _of_test(test: Test, number: int, cells: list[Cell], turns: Counter[str], de
         for name, at in options.items():
             if name not in _OPTIONS["known"]:
                 at.unknown(f"the option {name} is not used", _OPTIONS["known"], _OPTIONS["elsewhere"])
-    expand = "disableVarExpansion" not in options or options["disableVarExpansion"].value is not True
+    expand = test.option("disableVarExpansion") is not True
     test = _with_transformed(test, number)
     with test.at.notes.lacking(whole=True) as lacks:
         found = combinations(test.variables, expand=expand)
@@ -190,7 +190,7 @@ def _of_test(test: Test, number: int, cells: list[Cell], turns: Counter[str], de
     if len(found) * len(columns) > MOST_CASES:
         test.at.error(f"this test stands for more than {MOST_CASES} cases; split the file")
         return
-    first, repeats = turns[_TESTS], runs_of(options["repeat"].value if "repeat" in options else None) or 1
+    first, repeats = turns[_TESTS], runs_of(test.option("repeat")) or 1
     turns[_TESTS] += len(found) * repeats
     for row, variables in enumerate(found, 1):
         rows = range(first + row - 1, turns[_TESTS], len(found))
@@ -221,7 +221,8 @@ def _history(case: Case, test: Test, cell: Cell, slots: Slots, turns: Counter[st
     column = cell.provider if cell.number is None else cell.number
     conversation = f"{column} / {cell.prompt.label} / {test.conversation}"
     turns[conversation] += 1
-    shown = None if _is_apart(test) else _Continued(test, cell, slots, case.output)
+    is_apart = test.option("disableConversationVar") is True  # its prompts do not see the turns before
+    shown = None if is_apart else _Continued(test, cell, slots, case.output)
     return History(conversation, turns[conversation], shown)
 
 
@@ -384,16 +385,10 @@ def _case(
         metadata=test.metadata,
         place=test.at.place,
         columns=columns,
-        runs=runs_of(test.options["repeat"].value if "repeat" in test.options else None),
+        runs=runs_of(test.option("repeat")),
         providers=providers,
         unasked=why or unasked or (prompt.unmade if prompt is not None else ""),
     )
-
-
-def _is_apart(test: Test) -> bool:
-    """True if the prompts of *test* do not see the turns before."""
-    at = test.options.get("disableConversationVar")
-    return at is not None and at.value is True
 
 
 @frozen(eq=False)
@@ -431,7 +426,7 @@ class _Continued:
 
 
 def _around(test: Test) -> list[str]:
-    return [as_text(test.options[key].value) if key in test.options else "" for key in ("prefix", "suffix")]
+    return [as_text(test.option(key)) for key in ("prefix", "suffix")]
 
 
 def _warn_of_names(test: Test, variables: Mapping[str, Any], asked: Asked) -> None:

@@ -120,12 +120,12 @@ class Test:
     def on(self, defaults: Test) -> Test:
         """Return the test with *defaults* under it: their asserts come first, their fields give way to its own."""
         own = {k: at for k, at in self.options.items() if at.value or k not in ("prefix", "suffix")}  # as in promptfoo
-        alone = "disableDefaultAsserts" in self.options and self.options["disableDefaultAsserts"].value is True
+        alone = self.option("disableDefaultAsserts") is True
         return evolve(
             self,
             description=self.description or defaults.description,
             variables=defaults.variables | self.variables,
-            asserts=self.asserts if alone else (*defaults.asserts, *self.asserts),
+            asserts=(*(() if alone else defaults.asserts), *self.asserts),
             # As in promptfoo, null takes back the default.
             options={k: at for k, at in (defaults.options | own).items() if at.value is not None},
             threshold=self.threshold or defaults.threshold,
@@ -134,6 +134,10 @@ class Test:
             lacks=self.lacks or defaults.lacks,
             conversation=self.conversation or defaults.conversation,
         )
+
+    def option(self, name: str) -> Any:
+        """Return the value of the option *name*; None if it has none."""
+        return self.options[name].value if name in self.options else None
 
     def as_defaults(self) -> Test:
         """Return a `defaultTest` as the base of other tests: its provider is the grader of them all."""
@@ -155,7 +159,8 @@ def test_of(at: Cursor) -> list[Test]:
     with found.notes.lacking(whole=one_of_several) as lacks:
         found.reads(**_KEYS)
         variables = _variables(found.find("vars"))
-        asserts, options = assertions_of(found["assert"]), _options(found["options"])
+        asserts, opened = assertions_of(found["assert"]), follow(found["options"])
+        options = {} if opened is None else values_in(opened, "options (a mapping)")
         metadata = found.find("metadata")
         given = dict(metadata.value) if metadata is not None and metadata.mapping("metadata (a mapping)") else {}
     lacks = [*([flaw] if flaw else []), *lacks]
@@ -179,11 +184,6 @@ def assertions_of(at: Cursor) -> list[Cursor]:
     whole = follow(at)
     opened = [follow(item) for item in (list_items(whole, "assertions") if whole is not None else ())]
     return [part for item in opened if item is not None for part in (item if isinstance(item.value, list) else [item])]
-
-
-def _options(at: Cursor) -> dict[str, Cursor]:
-    whole = follow(at)
-    return {} if whole is None else values_in(whole, "options (a mapping)")
 
 
 def _variables(at: Cursor | None) -> dict[str, Cursor]:

@@ -363,29 +363,21 @@ def _variables(case: Case, losses: Losses) -> dict[str, Any]:
 
 
 def _write_input(case: Case, losses: Losses) -> str:
-    if case.images:
-        return _with_images(case, losses)
-    if not case.messages:
-        if (chat := as_json_list(case.input)) is not None and is_chat(chat):
+    """Return the input of *case*, or its chat as JSON, with its images in the user's last message."""
+    chat: list[dict[str, Any]] = [{"role": message.role, "content": message.content} for message in case.messages]
+    if chat and case.input:
+        losses.add("input", "it has messages")
+    if not chat and not case.images:
+        if (looked := as_json_list(case.input)) is not None and is_chat(looked):
             losses.add("that its input is a text and not the messages that it looks like")
         return case.input
-    if case.input:
-        losses.add("input", "it has messages")
-    return compact([{"role": message.role, "content": message.content} for message in case.messages])
-
-
-def _with_images(case: Case, losses: Losses) -> str:
-    """Return the chat of *case* with its images in the user's last message, where promptfoo has them."""
-    chat: list[dict[str, Any]] = [{"role": message.role, "content": message.content} for message in case.messages]
     if not chat:
         losses.add("that its input is a text", "with images it is a chat")
         chat = [{"role": "user", "content": case.input}]
-    elif case.input:
-        losses.add("input", "it has messages")
     last = next((message for message in reversed(chat) if message["role"] == "user"), None)
-    if last is None:
+    if case.images and last is None:
         losses.add("images", "there is no message of the user to hold them")
-    else:
+    elif case.images and last is not None:
         text = [{"type": "text", "text": last["content"]}] if last["content"] else []
         last["content"] = [*text, *({"type": "image_url", "image_url": {"url": image}} for image in case.images)]
     return compact(chat)

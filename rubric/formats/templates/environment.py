@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
 
 from attrs import field, frozen
 
 from rubric import DefinitionError
-from rubric.embed import Cursor, LackingError, Loading, Wording, shorten
+from rubric.embed import Cursor, LackingError, Wording, shorten
 from rubric.formats.templates.render import names_in, render
 
 
-def show_environment(text: str, at: Cursor, loading: Loading | None = None, *, known: Collection[str] = ()) -> str:
+def show_environment(text: str, at: Cursor) -> str:
     """
-    Return *text*, found at the cursor, with the environment variables that *loading* declares in their places.
+    Return *text*, found at the cursor, with the environment variables that its load declares in their places.
 
     `{{ env.NAME }}` (also `env["NAME"]` and `process.env.NAME`, in any expression), `${{ NAME }}` and `${NAME}` ask for
-    one; the latter two in capitals only, and not where NAME is one of the *known* variables of the case. `$${NAME}` is
-    `${NAME}` itself. An undeclared variable is noted as an error, unless `| default(...)` or `or` follows. A
-    value that is all `$NAME` or `%NAME%` is an error too; within prose those are prose.
+    one; the latter two in capitals only. `$${NAME}` is `${NAME}` itself. An undeclared variable is noted as an error,
+    unless `| default(...)` or `or` follows. A value that is all `$NAME` or `%NAME%` is an error too; within prose those
+    are prose.
     """
-    return _Environment(at, loading or at.loading, frozenset(known)).fill(text)
+    return _Environment(at).fill(text)
 
 
 _BARE = re.compile(r"(?:\$([A-Z_][A-Z0-9_]+)|%([A-Z_][A-Z0-9_]+)%)(?:[/\\]\S*)?")
@@ -42,15 +41,13 @@ _ROOT = "AGENTV_REPO_ROOT"
 @frozen
 class _Environment:
     at: Cursor
-    loading: Loading
-    known: frozenset[str]
     told: set[str] = field(factory=set)
 
     def fill(self, text: str) -> str:
         if bare := _BARE.fullmatch(text.strip()):
             name = bare[1] or bare[2]
             value = self._value(name)
-            if value is None and name not in self.known:
+            if value is None:
                 self._refuse(name)
             return text if value is None else re.sub(rf"\${name}|%{name}%", lambda _: value, text, count=1)
         filled = _DOLLAR.sub(self._dollar, text) if "${" in text else text
@@ -61,8 +58,6 @@ class _Environment:
         name = doubled or single
         if escaped:
             return found[0][1:]
-        if name in self.known:
-            return found[0]
         value = self._value(name)
         if value is None and default is None:
             self._refuse(name)
@@ -70,9 +65,10 @@ class _Environment:
         return default or "" if value is None else value
 
     def _value(self, name: str) -> str | None:
-        if name in self.loading.environ:
-            return str(self.loading.environ[name])
-        return str(self.loading.root.absolute()) if name == _ROOT and self.loading.root is not None else None
+        loading = self.at.loading
+        if name in loading.environ:
+            return str(loading.environ[name])
+        return str(loading.root.absolute()) if name == _ROOT and loading.root is not None else None
 
     def _refuse(self, name: str) -> None:
         shown = shorten(name, 60)
@@ -103,7 +99,7 @@ class _Environment:
 
     def _literal(self, asked: re.Match[str]) -> str:
         """Return the literal that replaces an environment variable in an expression."""
-        if asked["text"] is not None or (asked[0].startswith("env") and "env" in self.known):
+        if asked["text"] is not None:
             return asked[0]
         name = asked["name"] or asked["key"]
         value = self._value(name) if name else None
