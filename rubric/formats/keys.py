@@ -6,6 +6,7 @@ They are data, in the file `keys.toml` beside the readers of each system.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from importlib import resources
@@ -20,19 +21,28 @@ def table_of(system: str) -> dict[str, dict[str, Any]]:
 
 def keys_of(system: str, part: str, which: str = "read") -> frozenset[str]:
     """Return the keys of a *part* of a file, *which* the table of a *system* has under this name."""
-    return frozenset(table_of(system)[part].get(which, "").split())
+    return frozenset(table_of(system)[part][which].split())
 
 
 @cache
 def part_of(system: str, part: str) -> dict[str, Any]:
     """Return the keys of a *part* of a *system*'s files, and what is said of others, as `Cursor.reads` takes them."""
     row = table_of(system)[part]
-    told = {which: words_of(system, part, which) for which in ("fates", "elsewhere", "once") if which in row}
-    said = {which: row[which] for which in ("unread", "idle") if which in row}
-    return {"known": keys_of(system, part), "quiet": keys_of(system, part, "quiet"), **told, **said}
+    sentences = ("fates", "elsewhere", "once")
+    told: dict[str, Any] = {which: words_of(system, part, which) for which in sentences if which in row}
+    said: dict[str, Any] = {which: row[which] for which in ("unread", "idle") if which in row}
+    quiet = keys_of(system, part, "quiet") if "quiet" in row else frozenset[str]()
+    return {"known": keys_of(system, part), "quiet": quiet, **told, **said}
 
 
 def words_of(system: str, part: str, which: str) -> dict[str, str]:
-    """Return by key what the table *which* of a *part* says of it: a sentence with {} for the key, or another word."""
-    table = table_of(system)[part][which]
-    return {key: said.replace("{}", key) for said, keys in table.items() for key in keys.split()}
+    """
+    Return by key what the table *which* of a *part* says of it: a sentence with {} for the key, or another word.
+
+    A key such as `@options` stands for all that are read of the part of this name.
+    """
+    table, found = table_of(system), dict[str, str]()
+    for said, keys in table[part][which].items():
+        spread = re.sub(r"@(\w+)", lambda named: table[named[1]]["read"], keys)
+        found |= {key: said.replace("{}", key) for key in spread.split()}
+    return found

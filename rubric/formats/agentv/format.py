@@ -11,7 +11,7 @@ from rubric import Criterion, Rubric
 from rubric.embed import SURE, Format
 from rubric.formats import recognition as rules
 from rubric.formats.agentv.scope import generation_of
-from rubric.formats.keys import keys_of
+from rubric.formats.keys import keys_of, table_of
 from rubric.formats.recognition import CASES, GRADERS, HINT, LIKELY, NAME, NEAR, STRONG, Evidence, Rule, Seen
 from rubric.formats.registry import Drafts, has_graders
 
@@ -106,16 +106,8 @@ _EVIDENCE: Evidence = (
 )
 
 
-_SETTINGS = {
-    "config": "AgentV's configuration of a project",
-    "targets": "AgentV's list of targets",
-    "providers": "AgentV's list of providers",
-}
-"""What the files in `.agentv` are, by their names without ending."""
-
-
 def _refusal(file: Path, data: Any) -> str:
-    what = _SETTINGS.get(file.stem) if file.absolute().parent.name == ".agentv" else None
+    what = table_of("agentv")["settings"].get(file.stem) if file.absolute().parent.name == ".agentv" else None
     if what is None or (isinstance(data, dict) and data.keys() & {*CASES, "scenarios"}):
         return ""
     return (

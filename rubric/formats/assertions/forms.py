@@ -20,7 +20,7 @@ from attrs.converters import optional
 
 from rubric import Candidate, DefinitionError, Matches, RubricError
 from rubric.embed import Decided, FrozenMap, fields, shorten, thaw
-from rubric.formats.keys import keys_of, words_of
+from rubric.formats.keys import keys_of, table_of, words_of
 
 SQL_EXTRA = "pip install 'rubric-grade[sql]'"
 
@@ -134,21 +134,7 @@ def _lacks(roots: list[_Element], value: Mapping[str, Any]) -> str:
 
 _VOID, _UNCLOSED, _CLOSED = (keys_of("assertions", "html", which) for which in ("void", "unclosed", "closed"))
 _KNOWN = _VOID | _UNCLOSED | _CLOSED
-_COMMON = re.compile(
-    r"<(?:html|head|body|div|span|p|a|img|h[1-6]|ul|ol|li|table|tr|td|th|form|input|button|script|style|link|meta|br|hr)"
-    r"(?![\w-])[^<>]{0,2000}>",
-    re.IGNORECASE,
-)
-_SIGNS: tuple[tuple[re.Pattern[str], int], ...] = (
-    (_COMMON, 2),
-    (re.compile(r"<!DOCTYPE\s{1,20}html", re.IGNORECASE), 2),
-    (re.compile(r"<[A-Za-z][\w-]*(?:\s[^<>]*)?/>"), 1),
-    (re.compile(r"&(?:[A-Za-z]{2,32}|#\d{1,7}|#x[0-9A-Fa-f]{1,6});"), 1),
-    (re.compile(r"<!--"), 1),
-    (re.compile(r"<[A-Za-z][^<>]*\s[A-Za-z-]+\s?=\s?[\"']"), 1),
-    (re.compile(r"<[A-Za-z][A-Za-z0-9-]*(?:\s[^<>]*)?>"), 1),
-    (re.compile(r"</[A-Za-z][A-Za-z0-9-]*\s?>"), 1),
-)
+_SIGNS = {re.compile(sign): weight for sign, weight in table_of("assertions")["html"]["signs"].items()}
 """Signs of HTML, and how much each counts; from 2 on there is some."""
 
 
@@ -360,7 +346,7 @@ _FORMS: dict[str, Callable[[str, Mapping[str, Any]], str]] = {
     "contains-xml": _contains_xml,
     "is-html": _is_html,
     "contains-html": lambda text, _: (
-        "" if sum(n for sign, n in _SIGNS if sign.search(text)) > 1 else "has no HTML in it"
+        "" if sum(weight for sign, weight in _SIGNS.items() if sign.search(text)) > 1 else "has no HTML in it"
     ),
     "is-sql": _is_sql,
     "contains-sql": _contains_sql,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -113,7 +113,9 @@ def fill_slots(at: Cursor, text: str, variables: Mapping[str, Any]) -> str:
         return text
     if (plain := _fill_plain(text, variables)) is not None:
         return plain
-    for name in _missing(text, variables, at.loading.filters):
+    known = {*variables, *_PROVIDED}
+    unknown = frozenset[str]() if _MINDED.search(text) else names_in(text, at.loading.filters) - known
+    for name in sorted(name for name in unknown if not name.startswith("_")):
         hint = fields.suggest(name, [*variables]) if variables else ""
         at.warn(f"there is no variable {name!r}, so nothing stands in its place{hint}")
     return render(text, variables, filters=at.loading.filters)
@@ -136,13 +138,6 @@ def _fill_plain(text: str, variables: Mapping[str, Any]) -> str | None:
         return None
     filled = _SLOT.sub(lambda match: variables[match[1]], text)
     return filled if len(filled) <= _LONGEST else None
-
-
-def _missing(text: str, variables: Mapping[str, Any], filters: Collection[str]) -> list[str]:
-    """Return the names in *text* that no variable has, in order."""
-    if _MINDED.search(text):
-        return []
-    return sorted(name for name in names_in(text, filters) - variables.keys() - _PROVIDED if not name.startswith("_"))
 
 
 # -- templates of assertions -------------------------------------------------------------------------------
@@ -182,15 +177,14 @@ class Slots:
 
     def _verbatim(self, text: str) -> str:
         """Return *text* with a slot in the place of each part that looks like one."""
-        return SLOT.sub(lambda match: f"{{{{ {self._holding(match[0])} }}}}", text)
 
-    def _holding(self, text: str) -> str:
-        for name, value in self.extra.items():
-            if value == text and name.startswith("verbatim."):
-                return name
-        name = f"verbatim.{len(self.extra)}"
-        self.extra[name] = text
-        return name
+        def hold(part: re.Match[str]) -> str:
+            held = (name for name, said in self.extra.items() if said == part[0] and name.startswith("verbatim."))
+            name = next(held, f"verbatim.{len(self.extra)}")
+            self.extra[name] = part[0]
+            return f"{{{{ {name} }}}}"
+
+        return SLOT.sub(hold, text)
 
     def fill(self, template: str) -> str:
         """Return *template* with only plain slots left in it."""
