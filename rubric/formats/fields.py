@@ -209,8 +209,10 @@ def reader_of(
 
     Files have the keys *renamed* for their fields. The caller has read the keys *beside* itself, which may have their
     readers as values, and gives what the constructor takes *also*.
-    *reads* holds a reader for fields that are not plain data, None for those of no file.
+    *reads* holds a reader for fields that are not plain data, None for those of no file; a `FrozenMap` is free data.
     """
+    free = {f.name: read_free for f in attrs.fields(cast("Any", cls)) if f.type in (FrozenMap, "FrozenMap")}
+    reads = {**free, **reads}
     fields = [f for f in (*attrs.fields(cast("Any", cls)), *also) if f.name not in reads or reads[f.name]]
     keys = KEYS[cls] = {f.name: str((renamed or {}).get(f.name, f.name)) for f in fields}
     rows = {keys[f.name]: (f.name, reads.get(f.name)) for f in fields}

@@ -25,7 +25,7 @@ from rubric.formats.includes import is_reference, may_be_read, read_document_at,
 from rubric.formats.keys import keys_of, words_of
 from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.python import python_script
-from rubric.formats.rubric_items import are_items, is_item, read_items
+from rubric.formats.rubric_items import are_items, free_name, is_item, read_items
 from rubric.values import Script, Unsupported
 
 
@@ -62,10 +62,7 @@ def name_apart(graders: Sequence[Grader]) -> Iterator[Grader]:
     taken = {grader.name for grader in graders}
     seen: set[str] = set()
     for grader in graders:
-        name, number = grader.name, 1
-        while name in seen or (number > 1 and name in taken):
-            number += 1
-            name = f"{grader.name}-{number}"
+        name = grader.name if grader.name not in seen else free_name(grader.name, seen | taken)
         seen.add(name)
         yield evolve(grader, name=name)
 

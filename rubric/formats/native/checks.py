@@ -18,16 +18,9 @@ from rubric.values.checks import Check
 
 @frozen
 class CheckRow:
-    """
-    A check that has fields.
-
-    Args:
-        kind: Its class. The first field may stand for the whole check, if it is one that all have.
-        free: The fields that hold free data.
-    """
+    """A check with fields, by its class *kind*; the first, if all have it, may stand for the whole check."""
 
     kind: type[Check]
-    free: tuple[str, ...] = ()
 
     @property
     def fields(self) -> list[str]:
@@ -40,7 +33,7 @@ class CheckRow:
 
     def reader(self) -> Callable[[Any], Check]:
         """Return the function that reads the check: a mapping of its fields, or the value of the first."""
-        read = fields.reader_of(self.kind, None, (), (), **dict.fromkeys(self.free, fields.read_free))
+        read = fields.reader_of(self.kind)
         return lambda data: read(data if isinstance(data, dict) or not self.has_first else {self.fields[0]: data})
 
 
@@ -52,11 +45,11 @@ ROWS: dict[str, CheckRow] = {
     "contains_all": CheckRow(checks.ContainsAll),
     "equals": CheckRow(checks.Equals),
     "matches": CheckRow(checks.Matches),
-    "calls": CheckRow(checks.Calls, ("arguments",)),
+    "calls": CheckRow(checks.Calls),
     "trajectory": CheckRow(checks.Trajectory),
     "similar": CheckRow(checks.Similar),
     "within": CheckRow(checks.Within),
-    "script": CheckRow(checks.Script, ("config",)),
+    "script": CheckRow(checks.Script),
     "unsupported": CheckRow(checks.Unsupported),
 }
 

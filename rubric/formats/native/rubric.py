@@ -310,16 +310,14 @@ _read_criterion = fields.reader_of(
     on=_read_on,
     when=read_when,
     anchors=lambda data: fields.read_all(data, "anchor", _read_anchor),
-    metadata=fields.read_free,
 )
 
-_read_test = fields.reader_of(RubricTest, reply=_read_reply, expects=fields.read_free)
+_read_test = fields.reader_of(RubricTest, reply=_read_reply)
 
 _read_rubric = fields.reader_of(
     Rubric,
     {"name": "rubric"},
     tests=lambda data: fields.read_all(data, "test", _read_test),
-    provenance=fields.read_free,
     criteria=read_criteria,
     text=fields.read_text,
     tree=read_tree,

@@ -20,9 +20,8 @@ from rubric.values.run_rules import (
     StateMatcher,
 )
 
-_FREE = fields.read_free
 _MATCHERS: dict[str, Callable[[Any], Matcher]] = {
-    "call": fields.reader_of(CallMatcher, {"name": "call"}, arguments=_FREE, matches=_FREE),
+    "call": fields.reader_of(CallMatcher, {"name": "call"}),
     "said": fields.reader_of(MessageMatcher, {"role": "said"}),
     "state": fields.reader_of(StateMatcher, {"name": "state", "value": "is"}),
 }

@@ -15,8 +15,8 @@ from rubric.values.runs import Event, Media, Message, Run, State, SubRun, ToolCa
 
 _read_media = fields.reader_of(Media)
 _MEDIA: dict[str, Any] = {"media": lambda data: fields.read_all(data, "medium", _read_media)}
-read_message = fields.reader_of(Message, metadata=fields.read_free, **_MEDIA)
-read_call = fields.reader_of(ToolCall, arguments=fields.read_free, metadata=fields.read_free, **_MEDIA)
+read_message = fields.reader_of(Message, **_MEDIA)
+read_call = fields.reader_of(ToolCall, **_MEDIA)
 
 
 def read_run(data: Any) -> Run:
@@ -43,10 +43,10 @@ def _read_events(data: Any) -> list[Event]:
 _EVENTS: dict[type, Callable[[Any], Any]] = {
     Message: read_message,
     ToolCall: read_call,
-    State: fields.reader_of(State, values=fields.read_free, metadata=fields.read_free),
-    SubRun: fields.reader_of(SubRun, run=read_run, metadata=fields.read_free),
+    State: fields.reader_of(State),
+    SubRun: fields.reader_of(SubRun, run=read_run),
 }
-_read_run = fields.reader_of(Run, events=_read_events, metadata=fields.read_free)
+_read_run = fields.reader_of(Run, events=_read_events)
 
 
 def _run(run: Run) -> Any:
@@ -72,7 +72,7 @@ read_candidate = fields.reader_of(
     tool_calls=lambda data: fields.read_all(data, "tool call", read_call),
     run=read_run,
     metrics=read_metrics,
-    variables=fields.read_free,
+    files=lambda data: data,
 )
 fields.WRITERS |= {
     **dict.fromkeys((RunMetrics, Media, *_EVENTS), fields.fields_of),
