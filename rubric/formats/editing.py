@@ -32,9 +32,7 @@ def edit(text: str, old: dict[str, Any], new: dict[str, Any]) -> str:
     criteria = root.get("criteria") if isinstance(root, CommentedMap) else None
     if isinstance(criteria, CommentedSeq) and criteria and not criteria.fa.flow_style():
         yaml.indent(mapping=2, sequence=criteria.lc.col + 2, offset=criteria.lc.col)  # the file's own indentation
-    stream = StringIO()
-    yaml.dump(_merge(root, old, new, ()), stream)
-    return stream.getvalue()
+    return _print(yaml, _merge(root, old, new, ()))
 
 
 def _merge(node: Any, old: Any, new: Any, path: tuple[Any, ...]) -> Any:
@@ -123,6 +121,12 @@ class _Representer(RoundTripRepresenter):
 
 
 _Representer.add_representer(type(None), _Representer.represent_nothing)
+
+
+def _print(yaml: YAML, data: Any) -> str:
+    stream = StringIO()
+    yaml.dump(data, stream)
+    return stream.getvalue()
 
 
 def _style(data: Any, path: tuple[Any, ...], *, inline: bool = False) -> Any:

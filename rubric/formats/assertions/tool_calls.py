@@ -199,13 +199,6 @@ def _arguments(value: Any) -> Check:
     return Holds(ArgumentsMatch(_name(value), expected, mode == "exact", names(ignore) if ignore else (), defaults))
 
 
-KINDS = (
-    "trajectory:tool-used", "trajectory:tool-sequence", "trajectory:tool-args-match", "trajectory:step-count",
-    "skill-used", "tool-call-f1",
-)  # fmt: skip
-"""The types that are read here."""
-
-
 # -- tool-trajectory ---------------------------------------------------------------------------------------
 
 _MODES = ("any_order", "in_order", "exact", "superset", "subset")
