@@ -10,19 +10,14 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 from attrs import evolve, field, frozen
 
-from rubric import ModelError
-from rubric.driving import Failure, Reply, Usage
+from rubric import Judge, ModelError
+from rubric.driving import Ask, Failure, Reply, Usage
 from rubric.models.later_replies import Service
-
-if TYPE_CHECKING:
-    from rubric import Judge
-    from rubric.driving import Ask
-
 
 _CALL = "/v1/chat/completions"
 _MARK = "rubric"

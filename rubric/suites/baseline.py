@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attrs import asdict, field, frozen
@@ -27,13 +28,11 @@ from rubric.embed import (
     percent,
     shorten,
 )
+from rubric.results import Entry, Row
 from rubric.suites.repetition import case_of
 from rubric.view.comparison_page import by_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from rubric.results import Entry, Row
     from rubric.suites.report import Deferred, Report
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -20,8 +21,6 @@ from rubric.embed import TOLERANCE, Listed, NoTruth, Status, fields, guided, rea
 from rubric.results import Plain, Row
 
 if TYPE_CHECKING:
-    from os import PathLike
-
     from rubric.suites.baseline import Comparison
 
 

@@ -8,24 +8,18 @@ result itself at hand, its decision trees are drawn whole.
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from attrs import Factory, evolve, field, frozen
 
 from rubric import DecisionTree, Rubric
-from rubric.driving import Failure
+from rubric.driving import Exchange, Failure, Reply
 from rubric.embed import TOLERANCE, RowBuilder, clean, few_groups, shorten
-from rubric.results import Entry, Row
+from rubric.results import Entry, Evidence, Row, Step, Summary
 from rubric.view import charts, html
 from rubric.view.html import Html, join, tag, text
 from rubric.view.quotes import number_quotes, pieces
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from rubric.driving import Exchange, Reply
-    from rubric.results import Evidence, Step, Summary
-
 
 MOST_ROWS = 40
 """Results that the card of many shows."""

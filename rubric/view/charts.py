@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
+from rubric.results import Step
 from rubric.view.html import Html, band, join, render, table, tag, text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from rubric.results import Step
 
 _BINS = 20
 

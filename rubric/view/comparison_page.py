@@ -8,7 +8,8 @@ the intervals are those of the same paired mean.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from rubric import DefinitionError, diff
 from rubric.embed import counted, paired_mean, shorten
@@ -16,9 +17,6 @@ from rubric.results import Row
 from rubric.view import html
 from rubric.view.page import page
 from rubric.view.run_data import NOBODY, RunData
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 _CHANGES = {
     ("passed", "failed"): ("broken", "first alone passes"),

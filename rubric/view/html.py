@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from rubric.embed import cut, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 LONGEST = 2_000
 """Characters of a reason or another text that are shown."""

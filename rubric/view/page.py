@@ -7,17 +7,14 @@ text: the script makes no markup of it. Its policy allows this one script and no
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from rubric.embed import RowBuilder
+from rubric.results import Row, Summary
 from rubric.view import charts, html
 from rubric.view.cards import criteria_bars, figures_of, histogram, name_of_result, remarks
 from rubric.view.run_data import NOBODY, RunData, block, script
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from rubric.results import Row, Summary
 
 
 def results_page(results: Sequence[Any], summary: Summary, title: str = "", people: Mapping[str, Any] = NOBODY) -> str:

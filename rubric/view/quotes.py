@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from rubric.results import Entry, Evidence
-
+from rubric.results import Entry, Evidence
 
 LONGEST_OUTPUT = 20_000
 """Characters of a candidate; of a longer one, only its ends and the quotes are shown."""

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from rubric import Rubric
+from rubric import Criterion, DecisionTree, Rubric
 from rubric.embed import cut, describe
 from rubric.values import UnitScale
 from rubric.view import charts, html
 from rubric.view.html import Html
-
-if TYPE_CHECKING:
-    from rubric import Criterion, DecisionTree
 
 
 def rubric_card(rubric: Rubric, summary: str = "") -> Html:

@@ -9,23 +9,19 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import define, field, fields, has
 
+from rubric.driving import Exchange
 from rubric.embed import TOLERANCE, cut, shown
+from rubric.results import Entry, Evidence, Row
 from rubric.view import html
 from rubric.view.cards import Shown, content_of, reply_of
 from rubric.view.html import Html, tag
 from rubric.view.quotes import pieces
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from rubric.driving import Exchange
-    from rubric.results import Entry, Evidence, Row
 
 PACKED = 2_000_000
 """Characters of data from which a page holds them compressed."""

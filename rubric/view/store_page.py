@@ -5,20 +5,17 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from attrs import frozen
 
 from rubric.embed import clean, shorten
+from rubric.results import Row
 from rubric.store import export, stats
 from rubric.view import html
 from rubric.view.cards import exchange
 from rubric.view.run_data import block
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rubric.results import Row
 
 SIZE = 50
 """Calls on a page."""

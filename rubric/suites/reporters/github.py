@@ -8,15 +8,10 @@ a command `%` and line ends are escaped, in its properties also `:` and `,`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rubric.embed import line, shown
+from rubric.suites.report import Report
 from rubric.suites.reporters import markdown
-from rubric.suites.reporters.issues import issues, near
-
-if TYPE_CHECKING:
-    from rubric.suites.report import Report
-    from rubric.suites.reporters.issues import Issue
+from rubric.suites.reporters.issues import Issue, issues, near
 
 NAME = "github"
 

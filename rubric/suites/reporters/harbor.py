@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rubric import DefinitionError
 from rubric.embed import TOLERANCE, shorten
+from rubric.results import Row
 from rubric.rewards import reward_of
-
-if TYPE_CHECKING:
-    from rubric.results import Row
-    from rubric.suites.report import Report
+from rubric.suites.report import Report
 
 
 def render(report: Report) -> str:

@@ -10,21 +10,16 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path, PurePath, PureWindowsPath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import quote
 
 from attrs import frozen
 
 from rubric.embed import line, shown
 from rubric.results import Entry, Row
-from rubric.suites.report import dump_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rubric.suites.report import Deferred, Report
-
+from rubric.suites.report import Deferred, Report, dump_json
 
 Level = Literal["error", "warning", "note"]
 _DEFERRED: dict[Deferred, Level] = {"pass": "note", "fail": "error", "error": "warning"}

@@ -8,17 +8,12 @@ or error, and among the properties of a pass, which has neither.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from rubric.embed import line
+from rubric.results import Entry, Row
+from rubric.suites.report import Report
 from rubric.view import html
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rubric.results import Entry, Row
-    from rubric.suites.report import Report
-
 
 LONGEST = 20_000
 """Characters of a candidate, or of a reason, that are shown."""

@@ -11,18 +11,14 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 from attrs import evolve
 
 from rubric.embed import cell, counted, cut, line, shown
+from rubric.results import Row
+from rubric.suites.report import Report
 from rubric.view.grid import grid_of
 from rubric.view.html import text_template
-
-if TYPE_CHECKING:
-    from rubric.results import Row
-    from rubric.suites.report import Report
-
 
 LONGEST = 4_000
 """Characters of a candidate that are shown."""

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from os import PathLike
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import frozen
 
 from rubric import DefinitionError
 from rubric.driving import Failure
 from rubric.embed import FrozenMap, fields, plugins
-
-if TYPE_CHECKING:
-    from os import PathLike
-
-    from rubric.suites.report import Report
+from rubric.suites.report import Report
 
 GROUP = "rubric.reporters"
 """The group of entry points."""

@@ -8,15 +8,11 @@ diagnostics hold the id unchanged.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rubric.embed import cut, line
-from rubric.suites.report import dump_json
-
-if TYPE_CHECKING:
-    from rubric.results import Entry, Row
-    from rubric.suites.report import Report
-
+from rubric.results import Entry, Row
+from rubric.suites.report import Report, dump_json
 
 LONGEST = 2_000
 """Characters of a text in the diagnostics."""

@@ -5,25 +5,19 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
-from typing import IO, TYPE_CHECKING, Literal
+from collections.abc import Iterator
+from typing import IO, Literal
 
 from attrs import frozen
-from rich.console import Console, Group
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from rubric.embed import counted, line
+from rubric.results import Entry, Row
+from rubric.suites.report import Report
 from rubric.view.grid import Grid, grid_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rich.console import ConsoleOptions, RenderableType
-
-    from rubric.results import Entry, Row
-    from rubric.suites.report import Report
-
 
 _COLUMN = 24
 """Characters that a column of answers takes at least."""

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
-from attrs import evolve, field, frozen
+from attrs import Attribute, evolve, field, frozen
 
 from rubric import DefinitionError
 from rubric.embed import FrozenMap, clean, fields, guided
 from rubric.internals.secrets import masked_command
-
-if TYPE_CHECKING:
-    from attrs import Attribute
 
 
 def _as_env(value: Mapping[str, str]) -> FrozenMap:
