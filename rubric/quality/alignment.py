@@ -171,7 +171,7 @@ class Alignment(Presented):
     def tables(self) -> list[Table]:
         """Each kind of edit in a row."""
         head = ("edit", "best change", "before", "apparent", "honest", "p", "calls", "accepted")
-        rows: list[tuple[object, ...]] = [
+        rows = [
             (e.kind, e.change or "–", e.before, e.apparent, e.honest, e.p, e.calls, "yes" if e.accepted else "no")
             for e in self.edits
         ]

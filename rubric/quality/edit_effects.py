@@ -106,7 +106,7 @@ class Shifts(Presented, Listed[Shift]):
 
     def tables(self) -> list[Table]:
         """All candidates in a row, then each group."""
-        rows: list[tuple[object, ...]] = []
+        rows = []
         for row in self.rows:
             ends = "–" if row.interval is None else f"{row.interval[0]:+.3f} to {row.interval[1]:+.3f}"
             shift = "–" if row.shift is None else f"{row.shift:+.3f}"

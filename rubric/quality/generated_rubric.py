@@ -162,8 +162,7 @@ class Generation(Presented, Listed[GeneratedCriterion]):
     def tables(self) -> list[Table]:
         """Each criterion in a row."""
         if not any(one.discrimination is not None for one in self):
-            rows: list[tuple[object, ...]] = [(one.id, _YES[one.kept], one.why) for one in self]
-            return [("", ("criterion", "kept", "why"), rows)]
+            return [("", ("criterion", "kept", "why"), [(one.id, _YES[one.kept], one.why) for one in self])]
         none = Discrimination(0, 0, 0, 1.0, "untested")
         told = [(one, none if one.discrimination is None else one.discrimination) for one in self]
         rows = [(one.id, _YES[one.kept], d.wins, d.losses, d.ties, one.why) for one, d in told]
@@ -223,7 +222,7 @@ class Generations(Presented):
 
     def tables(self) -> list[Table]:
         """Each case in a row."""
-        rows: list[tuple[object, ...]] = [
+        rows = [
             (id_, len(one.kept), "; ".join(f"{c.id}: {c.why}" for c in one.dropped)) for id_, one in self.made.items()
         ]
         return [("", ("case", "criteria", "dropped"), rows)] if rows else []

@@ -105,7 +105,7 @@ class Influences(Presented, Listed[Influence]):
     def tables(self) -> list[Table]:
         """What each criterion can do to the verdict."""
         head = ("criterion", "decides (share)", "weight", "can matter")
-        rows: list[tuple[object, ...]] = [
+        rows = [
             (shorten(one.id, 32), f"{one.share:.1%}", f"{one.weight:.1%}", "yes" if one.decides else "no")
             for one in self
         ]

@@ -253,12 +253,12 @@ class Probe(Presented):
         by_attack: defaultdict[tuple[str, str], list[Moved]] = defaultdict(list)
         for cell in self.cells:
             by_attack[cell.attack, cell.kind].append(cell)
-        rows: list[tuple[object, ...]] = []
+        rows = []
         for key, cells in by_attack.items():
             n, up, down = (sum(getattr(cell, name) for cell in cells) for name in ("n", "up", "down"))
             shown = ", ".join(cell.criterion for cell in cells if cell.p <= RISK)
             rows.append((*key, n, up, down, f"{min(cell.p for cell in cells):.2g}", shown or "–"))
-        found: list[tuple[object, ...]] = []
+        found = []
         for c in dict.fromkeys([*self.significant, *self.worst]):
             w = c.worst
             text = ("–", "–") if w is None else (f"#{w.at}: {shorten(w.text, 240)}", shorten(w.reason))

@@ -131,13 +131,13 @@ class Trials(Presented, Sequence[Trial]):
 
     def tables(self) -> list[Table]:
         """Each test in a row; and how often repeats differ."""
-        rows: list[tuple[object, ...]] = [
+        rows = [
             (f"tests[{t.index}]", shorten(t.test.candidate.output, 40), t.status, "; ".join(t.failures)) for t in self
         ]
         out: list[Table] = [("", ("test", "reply", "result", "not as expected"), rows)]
         if len(self.flips):
             shares = ((f, f"{f.flipped / max(1, f.cases):.1%} ({f.flipped} of {f.cases})") for f in self.flips)
-            lines: list[tuple[object, ...]] = [(flip.id, f"{flip.rate:.1%}", share) for flip, share in shares]
+            lines = [(flip.id, f"{flip.rate:.1%}", share) for flip, share in shares]
             out.append(("How often repeats differ", ("criterion", "flip rate", "tests that differ"), lines))
         return out
 

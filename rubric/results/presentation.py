@@ -12,7 +12,7 @@ from rubric.internals.guided import GuidedABC
 from rubric.internals.notebooks import as_html
 from rubric.internals.text import cell, columns, table, visible
 
-Table = tuple[str, tuple[str, ...], list[tuple[object, ...]]]
+Table = tuple[str, tuple[str, ...], Sequence[tuple[object, ...]]]
 """A title (or ''), the names of the columns, and the rows."""
 
 

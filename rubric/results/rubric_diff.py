@@ -98,7 +98,7 @@ class RubricDiff(Presented, Listed[RubricChange]):
     def tables(self) -> list[Table]:
         """The changes: those for the judge, then for the score, then for people."""
         order: tuple[For, ...] = ("judge", "score", "people")
-        rows: list[tuple[object, ...]] = [
+        rows = [
             (change.affects, change.id, shorten(change.before, 300), shorten(change.after, 300))
             for affects in order
             for change in self.of(affects)

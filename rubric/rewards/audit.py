@@ -232,7 +232,7 @@ class Audit(Presented):
 
     def tables(self) -> list[Table]:
         """Each criterion in a row, with its gap at first and of late."""
-        rows: list[tuple[object, ...]] = []
+        rows = []
         for id_, seen in self._seen.items():
             first, late = (_mean(seen[:_RECENT]), _mean(seen[-_RECENT:]))
             at = next((alarm.step for alarm in self.alarms if alarm.criterion == id_), "–")

@@ -132,7 +132,7 @@ class SuitePlan(Presented, Listed[CasePlan]):
         """Each case in a row."""
         counts = Counter(case.deferred for case in self.cases)
         alone = [case.deferred * (counts[case.deferred] == 1) for case in self.cases]
-        rows: list[tuple[object, ...]] = [*map(_line, self.cases, alone)]
+        rows = [*map(_line, self.cases, alone)]
         return [("", ("case", "candidate", "judge", "calls", "cost at most", "remark"), rows)]
 
     def to_dict(self) -> dict[str, Any]:

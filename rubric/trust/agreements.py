@@ -17,7 +17,7 @@ import numpy as np
 from attrs import evolve, field, frozen
 
 from rubric import DefinitionError, Grades
-from rubric.embed import Listed, Presented, counted, guided, percent
+from rubric.embed import Listed, Presented, Table, counted, guided, percent
 from rubric.suites.report import Report
 from rubric.trust.annotators import Votes, votes_of
 from rubric.trust.assumptions import count_unmatched, of_grades, of_labels, sentences
@@ -113,11 +113,11 @@ class Agreement(Presented, Listed[CriterionAgreement]):
         of_people = self.other == "each other" and not found.confusion and name in ("alpha", "alpha, interval")
         return not self.brief or name in _BRIEF[found.kind] or of_people
 
-    def tables(self) -> list[tuple[str, tuple[str, ...], list[tuple[object, ...]]]]:
+    def tables(self) -> list[Table]:
         """The figures, as tables with a title and a head each."""
-        out: list[tuple[str, tuple[str, ...], list[tuple[object, ...]]]] = []
+        out: list[Table] = []
         one, other = ("the judge", "people") if self.other == "people" else (self.judge, self.other)
-        lines: list[tuple[object, ...]] = []
+        lines = []
         for c in self.criteria:
             judged, each, among = ({s.name: str(s) for s in found} for found in (c.statistics, c.each, c.ceiling))
             for name in judged | among:

@@ -135,7 +135,7 @@ class Calibration(Presented, Listed[CriterionCalibration]):
         """Each criterion in a row."""
         within = f"{percent(self.criteria[0].covered)} within"
         head = ("criterion", "labels", "calibrated", "uncalibrated", "constant", within)
-        rows: list[tuple[object, ...]] = [
+        rows = [
             (c.id or "score", c.n, c.error, "–" if c.uncalibrated is None else c.uncalibrated, c.constant, c.margin)
             for c in self.criteria
         ]

@@ -171,7 +171,7 @@ class Thresholds(Presented, Listed[Point]):
     def tables(self) -> list[Table]:
         """Some of the points."""
         places = sorted({round(k * (len(self.points) - 1) / (_SHOWN - 1)) for k in range(_SHOWN)})
-        rows: list[tuple[object, ...]] = [
+        rows = [
             (f"{p.threshold:g}", p.agreement, p.tpr, p.tnr, f"{p.pass_rate:.1%}")
             for p in (self.points[place] for place in places)
         ]

@@ -135,7 +135,7 @@ class Drift(Presented):
     def tables(self) -> list[Table]:
         """Each figure in a row."""
         head = ("figure", "then", "now", "change", "p (Holm)", "same candidates")
-        rows: list[tuple[object, ...]] = [
+        rows = [
             (c.id, c.old, c.new, f"{c.interval[0]:+.3f} to {c.interval[1]:+.3f}", c.adjusted, c.n or "–")
             for c in self.changes
         ]

@@ -119,7 +119,7 @@ class Estimate(Presented):
         of_each = [(own, self.labels + self.grades), (self.labels_only, self.labels)]
         of_each += [(self.judge_only, self.labels + self.grades)]
         of_each += [] if self.ungraded_labels is None else [(self.ungraded_labels, self.ungraded)]
-        rows: list[tuple[object, ...]] = [(one.name, n, str(one)) for one, n in of_each]
+        rows = [(one.name, n, str(one)) for one, n in of_each]
         return [("", (self.measure, "candidates", "estimate"), rows)]
 
     def plot(self) -> Any:

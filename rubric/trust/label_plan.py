@@ -89,7 +89,7 @@ class LabelPlan(Presented, Listed[Need]):
 
     def tables(self) -> list[Table]:
         """Each figure in a row."""
-        rows: list[tuple[object, ...]] = [
+        rows = [
             (n.id, n.labels or "none is enough", n.graded, "–" if n.cost is None else f"{n.cost:,.2f}", n.why)
             for n in self.needs
         ]

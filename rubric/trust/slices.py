@@ -102,9 +102,7 @@ class Slices(Presented, Listed[Slice]):
 
     def tables(self) -> list[Table]:
         """Each slice in a row."""
-        rows: list[tuple[object, ...]] = [
-            (s.id, s.n, str(s.agreement), f"{s.error:+.3f}", str(s.difference), s.p) for s in self.slices
-        ]
+        rows = [(s.id, s.n, str(s.agreement), f"{s.error:+.3f}", str(s.difference), s.p) for s in self.slices]
         return [("", ("answers", "n", "agreement", "error", "error less that of the others", "p (Holm)"), rows)]
 
 

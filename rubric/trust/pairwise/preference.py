@@ -196,7 +196,7 @@ class Preference(Presented, Listed[CriterionPreference]):
     def tables(self) -> list[Table]:
         """Each criterion in a row."""
         head = ("criterion", "better", "a shown first", "b shown first", "reason")
-        rows: list[tuple[object, ...]] = []
+        rows = []
         for c in self.criteria:
             shown = [side or "unjudged" for side in (*c.orders, *["-"] * (2 - len(c.orders)))]
             rows.append((c.id, c.outcome, *shown, next(filter(None, c.reasons), "")))
