@@ -11,18 +11,11 @@ from math import inf
 
 from attrs import frozen
 
-from rubric.quality.lint_texts import JUDGED
+from rubric.quality.lint_texts import PATTERNS
 
 _LONGEST = 160
 """The letters of the longest text that is read: a longer one asks for more than a length or a wording."""
 
-_ABOUT = re.compile(
-    rf"""(?:ensures?\s+(?:that\s+)?)?(?:(?:does|do|is|are|has|have)\s+(?=the\s|this\s|it\s))?(?:the\s+date\s+(?=is\s))?
-    (?:(?:the|its?|this|your|each)\s+)?(?:(?:{JUDGED}|it)(?:'s)?\s+)?(?:length\s+)?(?:(?:must|should|shall)\s+)?
-    (?P<not>(?:(?:does|do|is)\s+)?not\s+|(?:doesn|isn|mustn|shouldn)[’']t\s+|never\s+)?""",
-    re.IGNORECASE | re.VERBOSE,
-)
-"""Whom a text speaks of, as a statement or as a question, and whether it denies the rest."""
 
 # -- lengths ---------------------------------------------------------------------------------------------
 
@@ -52,10 +45,6 @@ _LENGTH = re.compile(
     (?:\s+(?P<after>or\s+(?:fewer|less|more)|long|in\s+length|in\s+total|at\s+most|at\s+least|maximum|minimum))*""",
     re.IGNORECASE | re.VERBOSE,
 )
-_CJK_LENGTH = re.compile(
-    r"[^。]{0,12}?(?:(?P<before>不超过|不超過|不多于|至多|最多|不少于|至少)\s*)?(?P<count>\d+)\s*(?:个|個)?(?:文字|字符|字)"
-    r"\s*(?P<after>以内|以內|以下|以上|未満)?(?:である|で書かれている|です|にする|に収まっている)?[。]?"
-)
 _CJK_SIGNS = {"不少于": ">=", "至少": ">=", "以上": ">=", "未満": "<"}
 
 
@@ -82,7 +71,7 @@ def length_in(text: str) -> Length | None:
     said, denies = _predicate(text)
     if match := _LENGTH.fullmatch(said):
         return _length_of(match.groupdict(), denies=denies)
-    if not denies and (match := _CJK_LENGTH.fullmatch(text.strip())) and (match["before"] or match["after"]):
+    if not denies and (match := PATTERNS["cjk_length"].fullmatch(text.strip())) and (match["before"] or match["after"]):
         sign = _CJK_SIGNS.get(match["before"] or match["after"], "<=")
         return Length.of("character", sign, int(match["count"]))
     return None
@@ -93,7 +82,7 @@ def _predicate(text: str) -> tuple[str, bool]:
     said = text.strip().rstrip(".?").rstrip()
     if len(said) > _LONGEST:
         return "", False
-    about = _ABOUT.match(said)
+    about = PATTERNS["about"].match(said)
     assert about is not None  # noqa: S101 - every part of the pattern may be missing
     return said[about.end() :], bool(about["not"])
 
@@ -120,13 +109,6 @@ def _count(said: str) -> int:
 
 # -- wordings and forms ----------------------------------------------------------------------------------
 
-_QUOTED = r"[\"'“‘`「]([^\"'”’`」]{1,60})[\"'”’`」]"
-_WORDING = re.compile(
-    rf"""(?P<verb>contains?|includes?|mentions?|uses?|says?|has|have|starts?\s+with|begins?\s+with|ends?\s+with|equals?
-    |(?:is|be)\s+exactly)\s+(?:(?:either|both|the|any\s+of|all\s+of)\s+)*(?:exact\s+)?(?:(?:word|phrase|text|string|term)s?:?\s+)?
-    (?P<texts>{_QUOTED}(?:(?:,|,?\s+(?P<joint>and|or))\s+{_QUOTED}){{0,9}})""",
-    re.IGNORECASE | re.VERBOSE,
-)
 _KINDS = {
     "start": "StartsWith",
     "begin": "StartsWith",
@@ -136,18 +118,6 @@ _KINDS = {
     "be": "Equals",
 }
 _MARKS = {"question": "?", "exclamation": "!"}
-_MARK = re.compile(
-    r"(?P<verb>ends?\s+with|contains?|has|uses?)\s+(?P<no>no|an?|any)\s+(?P<mark>question|exclamation)\s+(?:mark|point)s?",
-    re.IGNORECASE,
-)
-_FORM = re.compile(
-    r"""(?:(?:contains?|includes?|has|have|gives?|is|be|returns?|responds?|replies|reply|outputs?|uses?|written|only|in
-    |with|as)\s+)+(?:(?:an?|the|all|only|dates?|in|as|valid|well-formed|form|format)\s+)*
-    (?P<form>ISO(?:[\s-]8601)?(?:\s+(?:dates?|format|form))?|\(?YYYY-MM-DD\)?(?:\s+(?:format|form))?
-    |JSON(?:\s+(?:object|array|document|format))?|URLs?|(?:e-?mail)\s+address|at\s+least\s+one\s+(?:number|digit)
-    |lower[- ]?case|upper[- ]?case)""",
-    re.IGNORECASE | re.VERBOSE,
-)
 _FORMS = (
     ("json", "IsJSON()"),
     ("url", "Matches(r'https?://')"),
@@ -164,21 +134,21 @@ def by_code(text: str) -> str | None:
     if length := length_in(text):
         return f"checks(lambda c: {length.wanted})" if length.unit in _MEASURES else f"checks(count_{length.unit}s)"
     said, denies = _predicate(text)
-    if (match := _WORDING.fullmatch(said)) and (check := _wording(match, denies=denies)):
+    if (match := PATTERNS["wording"].fullmatch(said)) and (check := _wording(match, denies=denies)):
         return f"checks({check})"
-    if match := _MARK.fullmatch(said):
+    if match := PATTERNS["mark"].fullmatch(said):
         mark, ends = _MARKS[match["mark"].lower()], match["verb"].lower().startswith("end")
         if ends and match["no"].lower() in ("a", "an") and not denies:
             return f"checks(EndsWith({mark!r}))"
         return None if ends or match["no"].lower() != "no" or denies else f"checks(lambda c: {mark!r} not in c.output)"
-    if (match := _FORM.fullmatch(said)) and not denies:
+    if (match := PATTERNS["form"].fullmatch(said)) and not denies:
         form = match["form"].lower()
         return f"checks({next(check for word, check in _FORMS if word in form)})"
     return None
 
 
 def _wording(match: re.Match[str], *, denies: bool) -> str | None:
-    texts = re.findall(_QUOTED, match["texts"])
+    texts = PATTERNS["quoted"].findall(match["texts"])
     verb, alternatives = match["verb"].lower(), (match["joint"] or "").lower() == "or"
     kind = next((kind for start, kind in _KINDS.items() if verb.startswith(start)), "Contains")
     if kind != "Contains":

@@ -430,7 +430,7 @@ def _says_nothing(subject: Subject, criterion: Criterion) -> Words:
 
 @_of_each("orders-the-judge", "hint")
 def _orders_the_judge(_: Subject, criterion: Criterion) -> Words:
-    if isinstance(criterion.answer, YesNo) and lint_texts.ORDER.match(criterion.text):
+    if isinstance(criterion.answer, YesNo) and lint_texts.PATTERNS["order"].match(criterion.text):
         message = "it tells the judge what to do, and a yes counts for the candidate, also where it means a fault"
         yield (
             message,
@@ -460,6 +460,10 @@ def _ends_unreached(_: Subject, criterion: Criterion) -> Words:
 @_of_each("guard-states-absence", "hint")
 def _guard_states_absence(subject: Subject, criterion: Criterion) -> Words:
     unwanted = criterion.is_unwanted != subject.turned
-    if unwanted and not isinstance(criterion.answer, Check) and lint_texts.ABSENT.search(criterion.text.strip()):
+    if (
+        unwanted
+        and not isinstance(criterion.answer, Check)
+        and lint_texts.PATTERNS["absent"].search(criterion.text.strip())
+    ):
         message = "it counts against the candidate where its text holds, and the text says that something is absent"
         yield message, "make sure that the absence is the fault; else expect the text"
