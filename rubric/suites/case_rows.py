@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from attrs import evolve, frozen
 
-from rubric import Candidate, Grade, Ungraded, embed
-from rubric.driving import Failure, Usage
+from rubric import Grade, Ungraded, embed
+from rubric.driving import Failure
 from rubric.embed import FrozenMap, clean, shorten
 from rubric.results import Row
 from rubric.suites.assignment import NO_JUDGE
 from rubric.suites.cases import Case
 from rubric.suites.missing_judges import skipped_types
+from rubric.suites.targets.base import Response
 
 _LONGEST_COORDINATE = 40
 
@@ -34,18 +34,17 @@ class RowBuilder(embed.RowBuilder):
         self,
         case: Case,
         result: Grade | Ungraded | Failure,
-        candidate: Candidate | None = None,
+        response: Response | None = None,
         *,
         judge: str | None = None,
-        spent: Usage | None = None,
-        warnings: Iterable[str] = (),
     ) -> Row:
         """
-        Return the row of *case*; without a *candidate*, its own was graded, and without a *judge*, that of *result*.
+        Return the row of *case*; without a *response*, its own was graded, and without a *judge*, by that of *result*.
 
-        A failure is that of the whole case: no criterion was judged. The usage of the target (*spent*) is added to that
-        of the judges; *warnings* are the target's.
+        A failure is that of the whole case: no criterion was judged. The usage of the target is added to that of the
+        judges.
         """
+        response = response or Response(case.candidate or case.responding(""))
         if isinstance(result, Failure):
             result = Ungraded.of(case.rubric, NO_JUDGE, result)
         more: dict[str, Any] = self._of_case(case)
@@ -55,12 +54,11 @@ class RowBuilder(embed.RowBuilder):
                 more["reason"] = clean(f"not graded: {result.failures[0].message}")
         elif judge is not None and result.usage.calls:
             more["judge"] = self._label(judge)
-        if spent is not None:
-            more["usage"] = spent + result.usage
+        more["usage"] = response.usage + result.usage
         skipped = skipped_types(case.rubric)
         share = f"skipped as asked: {', '.join(skipped)}; {result.coverage:.0%} of the weight was judged"
-        more["warnings"] = tuple(map(clean, (*warnings, *result.warnings, *([share] if skipped else []))))
-        graded = candidate or case.candidate or case.responding("")
+        more["warnings"] = tuple(map(clean, (*response.warnings, *result.warnings, *([share] if skipped else []))))
+        graded = response.candidate
         variables = {**case.cell, **graded.variables}  # groups of results are told by both
         result = evolve(result, key=graded.key, group=graded.group, variables=FrozenMap(variables), tags=case.tags)
         return self.of(result, row_id(case), graded, **more)

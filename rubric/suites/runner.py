@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Container, Iterable, Sequence
-from contextlib import AsyncExitStack, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -247,9 +247,11 @@ class Run:
                 usage += cost
                 for place, findings in enumerate(found):
                     findings.append(output_choice.verdict(criterion, best, place, told))
-            for place, (rows, half) in enumerate(known):
-                spent = half.response.usage + (Usage() if place else usage)  # one request for all of them
-                rows[number] = self._compared_row(half, found[place], spent)
+            for (rows, half), findings in zip(known, found, strict=True):
+                case, response = half.prepared.case, evolve(half.response, usage=half.response.usage + usage)
+                usage = Usage()  # one request for all of them
+                result, judge = with_findings(case.rubric, half.result, findings), half.prepared.assigned
+                rows[number] = self.builder.row(case, result, response, judge=judge.name(case.rubric))
 
     async def _best(
         self, criterion: Criterion, function: SelectBest | MaxScore, halves: Sequence[Half]
@@ -270,31 +272,18 @@ class Run:
                 candidates = [seen for part in parts if not isinstance(part, Unjudged) for seen in part.values()]
             one = Assigned(judge)
             candidate, rubric = output_choice.question(function, candidates)
-            async with AsyncExitStack() as stack:
-                commit = None
-                if self.cases is not None:
-                    cost = (await asyncio.to_thread(plan_choice, candidates, criterion, function, assigned)).cost
-                    commit = await stack.enter_async_context(self.cases.holding(cost[1] if cost else 0.0))
+            cost = None
+            if self.cases is not None:
+                cost = (await asyncio.to_thread(plan_choice, candidates, criterion, function, assigned)).cost
+            async with self._holding(cost[1] if cost else 0.0) as commit:
                 result = await grade_parts(candidate, rubric, one, self._transport(one, rubric, number))
-                if commit is not None:
-                    commit(result.usage)
+                commit(result.usage)
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 - as of any other judgement
             return _failure_of(error), "", Usage()
         reason = next((found.reason for found in result.findings if isinstance(found, Scored)), "")
         return output_choice.picked_output(result), reason, result.usage
-
-    def _compared_row(self, half: Half, found: Sequence[Finding], spent: Usage) -> Row:
-        case, own = half.prepared.case, half.result
-        return self.builder.row(
-            case,
-            with_findings(case.rubric, own, found),
-            half.response.candidate,
-            judge=half.prepared.assigned.name(case.rubric),
-            spent=spent,
-            warnings=half.response.warnings,
-        )
 
     def _continue(self, prepared: Prepared) -> Prepared:
         """Return a case with the responses of the earlier ones of its conversation in its input."""
@@ -325,7 +314,7 @@ class Run:
             had = error.candidate if isinstance(error, _BrokenError) else prepared.candidate
             missing = with_key(had or prepared.case.responding(""), prepared.case)
             for case in repetitions:
-                yield self.builder.row(case, failure, missing)
+                yield self.builder.row(case, failure, Response(missing))
                 failure = evolve(failure, usage=Usage())  # the target was asked once
             return
         for number, case in enumerate(repetitions):
@@ -339,8 +328,7 @@ class Run:
         except StoreError:  # a reply that cannot be stored ends the run: the next run would pay for it again
             raise
         except Exception as error:  # noqa: BLE001 - as may a condition
-            failure = _failure_of(error)
-            return self.builder.row(case, failure, response.candidate, spent=response.usage, warnings=response.warnings)
+            return self.builder.row(case, _failure_of(error), response)
 
     async def _response(self, prepared: Prepared) -> Response:
         """Return the response to judge, if a judge can be asked and the budget has room."""
@@ -356,11 +344,9 @@ class Run:
             return Response(with_key(prepared.candidate, case))
         assert self.target is not None  # noqa: S101 - else the case is deferred
         answering = (prepared.answering.cost or (0.0, 0.0))[1]
-        async with AsyncExitStack() as stack:
-            commit = None
-            if self.cases is not None:
-                self.cases.refuse_beyond((prepared.worst or 0.0) + answering)
-                commit = await stack.enter_async_context(self.cases.holding(answering))
+        if self.cases is not None:
+            self.cases.refuse_beyond((prepared.worst or 0.0) + answering)
+        async with self._holding(answering) as commit:
             if isinstance(self.target, AskedModel) and (case.input or case.messages or case.images or case.turns):
                 await self.target.chat.ready()  # loading a client is no part of what the answer took
             usage, began = Usage(), time.perf_counter()
@@ -372,8 +358,7 @@ class Run:
                 raise
             finally:
                 self.pipeline.dispatcher.spent.add(usage)
-                if commit is not None:
-                    commit(usage)
+                commit(usage)
         return evolve(response, candidate=with_key(with_metrics(response, latency), case))
 
     async def _ask(self, target: Target, case: Case) -> Response:
@@ -404,24 +389,22 @@ class Run:
         case, assigned, candidate = prepared.case, prepared.assigned, response.candidate
         if lacks := case.lacks(candidate):
             raise DefinitionError("", lacks)
-        async with AsyncExitStack() as stack:
-            commit = None
-            if self.cases is not None:
-                worst = prepared.worst
-                if prepared.candidate is None:  # only now is the candidate known, and so the cost
-                    worst = await asyncio.to_thread(self._worst, case, assigned, candidate)
-                commit = await stack.enter_async_context(self.cases.holding(worst or 0.0))
+        worst = prepared.worst
+        if prepared.candidate is None and self.cases is not None:  # only now is the candidate known, and so the cost
+            worst = await asyncio.to_thread(self._worst, case, assigned, candidate)
+        async with self._holding(worst or 0.0) as commit:
             send = self._transport(assigned, case.rubric, number)
             with allowing(when=is_allowed(), **_script_context(case)):
                 result = await in_span(case.rubric, grade_parts(candidate, case.rubric, assigned, send))
-            if commit is not None:
-                commit(result.usage)
-        row = self.builder.row(
-            case, result, candidate, judge=assigned.name(case.rubric), spent=response.usage, warnings=response.warnings
-        )
+            commit(result.usage)
+        row = self.builder.row(case, result, response, judge=assigned.name(case.rubric))
         if output_choice.choices_of(case.rubric) and not result.degenerate:
             self.halves[row.id] = Half(prepared, result, response, number)
         return row
+
+    def _holding(self, cost: float) -> AbstractAsyncContextManager[Callable[[Usage], object]]:
+        """Set the *cost* of a case aside while it runs; what is entered takes what it has used."""
+        return nullcontext(lambda _: None) if self.cases is None else self.cases.holding(cost)
 
     def _transport(self, assigned: Assigned, rubric: Rubric, number: int) -> Transport:
         """Return what sends repetition *number*, with votes numbered on: the store keeps a reply by its vote."""

@@ -13,6 +13,7 @@ from rubric.internals.secrets import MASK, clean, map_offsets, whole
 from rubric.results.report_rows import Row
 from rubric.suites.case_rows import RowBuilder, row_id
 from rubric.suites.cases import Case
+from rubric.suites.targets.base import Response
 from rubric.testing.scripted_model import Says, ScriptedModel
 from rubric.values.places import Place
 from tests.rows import each_row
@@ -246,5 +247,7 @@ def test_a_candidate_of_a_target_goes_before_the_cases_own() -> None:
     """What was graded is what is shown."""
     case = Case("a", TWO)
     candidate = Candidate(GOOD, input="And?")
-    row = RowBuilder().row(case, grade(candidate, TWO, saying(version=True, warm=True)), candidate, judge="somebody")
+    row = RowBuilder().row(
+        case, grade(candidate, TWO, saying(version=True, warm=True)), Response(candidate), judge="somebody"
+    )
     assert (row.output, row.input, row.judge) == (GOOD, "And?", "somebody")
