@@ -11,7 +11,7 @@ from math import inf
 
 from attrs import frozen
 
-from rubric.quality.lint_texts import PATTERNS
+from rubric.quality.lint_texts import PATTERNS, WORDS
 
 _LONGEST = 160
 """The letters of the longest text that is read: a longer one asks for more than a length or a wording."""
@@ -19,33 +19,8 @@ _LONGEST = 160
 
 # -- lengths ---------------------------------------------------------------------------------------------
 
-_COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_BOUNDS = {
-    "<=": "at most|no more than|up to|within|no longer than|maximum|maximum of|max|max of",
-    "<": "fewer than|less than|under|below|shorter than",
-    ">=": "at least|no fewer than|no less than|no shorter than|minimum|minimum of|min|min of",
-    ">": "more than|over|above|longer than",
-    "==": "exactly",
-}
-_SIGNS = {words: sign for sign, named in _BOUNDS.items() for words in named.split("|")}
-_SIGNS_AFTER: dict[str, str] = {
-    **dict.fromkeys(("or fewer", "or less", "at most", "maximum"), "<="),
-    **dict.fromkeys(("or more", "at least", "minimum"), ">="),
-}
 _OPPOSITE = {"<=": ">", "<": ">=", ">=": "<", ">": "<="}
 _MEASURES = {"word": "len(c.output.split())", "character": "len(c.output)", "line": "len(c.output.splitlines())"}
-_NUMBER = rf"\d[\d,]*|{'|'.join(_COUNTS)}"
-_BOUND = "|".join(sorted(_SIGNS, key=len, reverse=True)).replace(" ", r"\s+")
-_LENGTH = re.compile(
-    rf"""(?:(?:is|be|has|have|uses?|contains?|stays?|keeps?|runs?|consists?\s+of|limited|written|answers?|responds?
-    |(?P<exceeds>exceeds?)|to|it|in|with|an?|the)\s+)*
-    (?:(?P<bound>{_BOUND})\s+(?:of\s+)?(?P<count>{_NUMBER})
-    |(?:between\s+)?(?P<low>{_NUMBER})\s*(?:-|–|and|to)\s*(?P<high>{_NUMBER})|(?P<bare>{_NUMBER}))
-    [\s-]+(?P<unit>word|character|line|sentence|paragraph|bullet(?:\s+point)?)s?
-    (?:\s+(?P<after>or\s+(?:fewer|less|more)|long|in\s+length|in\s+total|at\s+most|at\s+least|maximum|minimum))*""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_CJK_SIGNS = {"不少于": ">=", "至少": ">=", "以上": ">=", "未満": "<"}
 
 
 @frozen
@@ -69,10 +44,10 @@ class Length:
 def length_in(text: str) -> Length | None:
     """Return the length that *text* asks for, if that is all it asks for."""
     said, denies = _predicate(text)
-    if match := _LENGTH.fullmatch(said):
+    if match := PATTERNS["length"].fullmatch(said):
         return _length_of(match.groupdict(), denies=denies)
     if not denies and (match := PATTERNS["cjk_length"].fullmatch(text.strip())) and (match["before"] or match["after"]):
-        sign = _CJK_SIGNS.get(match["before"] or match["after"], "<=")
+        sign = WORDS["cjk_bound"].get(match["before"] or match["after"], "<=")
         return Length.of("character", sign, int(match["count"]))
     return None
 
@@ -95,38 +70,19 @@ def _length_of(given: dict[str, str | None], *, denies: bool) -> Length | None:
         return None if outside else Length(unit, low, high, f"{low} <= {_MEASURES.get(unit, unit)} <= {high}")
     count = _count(given["count"] or given["bare"] or "")
     after = " ".join((given["after"] or "").lower().split())
-    sign: str | None = ">" if given["exceeds"] else _SIGNS_AFTER.get(after)
+    sign: str | None = ">" if given["exceeds"] else WORDS["bound_after"].get(after)
     if given["bound"]:
-        sign = _SIGNS[" ".join(given["bound"].lower().split())]
+        sign = WORDS["bound"][" ".join(given["bound"].lower().split())]
     if sign and denies:
         sign = _OPPOSITE.get(sign)
     return None if sign is None else Length.of(unit, sign, count)
 
 
 def _count(said: str) -> int:
-    return _COUNTS.index(said.lower()) + 1 if said.lower() in _COUNTS else int(said.replace(",", ""))
+    return int(WORDS["count"].get(said.lower()) or said.replace(",", ""))
 
 
 # -- wordings and forms ----------------------------------------------------------------------------------
-
-_KINDS = {
-    "start": "StartsWith",
-    "begin": "StartsWith",
-    "end": "EndsWith",
-    "equal": "Equals",
-    "is": "Equals",
-    "be": "Equals",
-}
-_MARKS = {"question": "?", "exclamation": "!"}
-_FORMS = (
-    ("json", "IsJSON()"),
-    ("url", "Matches(r'https?://')"),
-    ("mail", r"Matches(r'[^@\s]+@[^@\s]+\.\w+')"),
-    ("least", r"Matches(r'\d')"),
-    ("lower", "lambda c: c.output.islower()"),
-    ("upper", "lambda c: c.output.isupper()"),
-    ("", r"Matches(r'\d{4}-\d{2}-\d{2}')"),
-)
 
 
 def by_code(text: str) -> str | None:
@@ -137,20 +93,20 @@ def by_code(text: str) -> str | None:
     if (match := PATTERNS["wording"].fullmatch(said)) and (check := _wording(match, denies=denies)):
         return f"checks({check})"
     if match := PATTERNS["mark"].fullmatch(said):
-        mark, ends = _MARKS[match["mark"].lower()], match["verb"].lower().startswith("end")
+        mark, ends = WORDS["marks"][match["mark"].lower()], match["verb"].lower().startswith("end")
         if ends and match["no"].lower() in ("a", "an") and not denies:
             return f"checks(EndsWith({mark!r}))"
         return None if ends or match["no"].lower() != "no" or denies else f"checks(lambda c: {mark!r} not in c.output)"
     if (match := PATTERNS["form"].fullmatch(said)) and not denies:
         form = match["form"].lower()
-        return f"checks({next(check for word, check in _FORMS if word in form)})"
+        return f"checks({next(check for word, check in WORDS['forms'].items() if word in form)})"
     return None
 
 
 def _wording(match: re.Match[str], *, denies: bool) -> str | None:
     texts = PATTERNS["quoted"].findall(match["texts"])
     verb, alternatives = match["verb"].lower(), (match["joint"] or "").lower() == "or"
-    kind = next((kind for start, kind in _KINDS.items() if verb.startswith(start)), "Contains")
+    kind = next((kind for start, kind in WORDS["kinds"].items() if verb.startswith(start)), "Contains")
     if kind != "Contains":
         return f"{kind}({texts[0]!r})" if len(texts) == 1 and not denies else None
     if denies:

@@ -18,17 +18,23 @@ def _read(name: str) -> dict[str, Any]:
     return tomllib.loads(files("rubric.quality").joinpath(name).read_text("utf-8"))
 
 
+_TABLES = _read("lint_patterns.toml")
+WORDS: dict[str, dict[str, Any]] = _TABLES["words"]
+
+
 def _patterns() -> tuple[dict[str, re.Pattern[str]], dict[str, list[re.Pattern[str]]]]:
     """Return the expressions of `lint_patterns.toml`, single ones and lists, each with its parts in their places."""
-    data, parts = _read("lint_patterns.toml"), dict[str, str]()
+    parts = dict[str, str]()
 
     def fill(text: str) -> str:
         return re.sub(r"\{\{(\w+)\}\}", lambda at: parts[at[1]], "".join(map(str.lstrip, text.splitlines())))
 
-    for name, text in data["parts"].items():
+    for name, words in _TABLES["words"].items():
+        parts[name] = "|".join(sorted(words, key=len, reverse=True)).replace(" ", r"\s+")
+    for name, text in _TABLES["parts"].items():
         parts[name] = fill(text)
-    several = {name: [re.compile(fill(text)) for text in texts] for name, texts in data["several"].items()}
-    return {name: re.compile(fill(text)) for name, text in data["one"].items()}, several
+    several = {name: [re.compile(fill(text)) for text in texts] for name, texts in _TABLES["several"].items()}
+    return {name: re.compile(fill(text)) for name, text in _TABLES["one"].items()}, several
 
 
 PATTERNS, _SEVERAL = _patterns()
@@ -51,8 +57,6 @@ def praises(text: str) -> bool | None:
 
 # -- scales ----------------------------------------------------------------------------------------------
 
-_NUMERALS = {"一百": 100, "百": 100, "十": 10, **{numeral: at for at, numeral in enumerate("一二三四五六七八九", 1)}}
-_NUMBERS = {"zero": "0", "one": "1", "five": "5", "seven": "7", "ten": "10", "hundred": "100"}
 _MOST, _MOST_READ = 1000, 2500
 """The highest end of a scale: what is higher is a year or an amount; and the letters that are read."""
 
@@ -65,9 +69,10 @@ def _squeeze(text: str) -> str:
 def scale_in(text: str) -> tuple[float, float] | None:
     """Return the scale that *text* tells the judge to use."""
     said = PATTERNS["in_words"].sub(
-        lambda at: f"{_NUMBERS[at[1].lower()]} to {_NUMBERS[at[3].lower()]}", re.sub(r"\*\*|__", "", _squeeze(text))
+        lambda at: f"{WORDS['numbers'][at[1].lower()]} to {WORDS['numbers'][at[3].lower()]}",
+        re.sub(r"\*\*|__", "", _squeeze(text)),
     )
-    said = PATTERNS["numeral"].sub(lambda at: str(_NUMERALS[at[1] or at[2]]), said)
+    said = PATTERNS["numeral"].sub(lambda at: str(WORDS["numerals"][at[1] or at[2]]), said)
     if not re.search(r"\d", said):
         return None
     for pattern in (*_SEVERAL["bare"], *_SEVERAL["cjk"]):
