@@ -142,7 +142,7 @@ def _entries_with_answers(entries: Sequence[Entry], rubric: object) -> Iterator[
     judged = rubric.judged if isinstance(rubric, Rubric) else ()
     answers = [each.answer for each in judged] if len(judged) == len(entries) else [None] * len(entries)
     for entry, answer in zip(entries, answers, strict=True):
-        drawn = charts.tree(answer, entry.path) if entry.path and isinstance(answer, DecisionTree) else None
+        drawn = html.tree(answer, entry.path) if entry.path and isinstance(answer, DecisionTree) else None
         yield entry, answer, drawn
 
 
@@ -189,7 +189,7 @@ def summary_card(summary: Summary, *more: object) -> Html:
     return html.card(
         html.header(f"{said}.", *badges),
         html.facts(*figures_of(summary)),
-        charts.shares(counts) if summary.results else None,
+        html.shares(counts) if summary.results else None,
         *remarks(summary),
         criteria_bars(summary),
         *more,

@@ -1,5 +1,5 @@
 """
-HTML of results: a handful of pieces that every card, table and page is built from.
+HTML of results: a handful of pieces, in `templates/pieces.html`, that every card, table and page is built from.
 
 A text is escaped unless it is `Html`, which only these functions make: untrusted text cannot become markup. Nothing
 here runs or leads out of the page; a page may be given a script of our own. A card opens with a sentence, then shows
@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, cast
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
@@ -73,101 +73,18 @@ def join(parts: Iterable[object]) -> Html:
     return Html("".join([escape(part) for part in parts if part is not None]))
 
 
-def text(value: str, limit: int = LONGEST, *, class_: str = "") -> Html:
-    """Return untrusted text in an element of its own: cut to *limit* characters, and with its own writing direction."""
-    return tag("span", cut(value, limit), class_=f"t {class_}".strip())
-
-
 # -- pieces ----------------------------------------------------------------------------------------------
 
 
-def badge(words: str, kind: str = "plain") -> Html:
-    """Return a pill with a few *words*, in the colour of its *kind*."""
-    # Kinds are passed, failed, ungraded (in doubt), deferred (not done), plain, and gate, the outline of a failed one.
-    return tag("span", cut(words, NAME), class_=f"badge {kind} t")
+def _piece(name: str) -> Callable[..., Html]:
+    """Return the piece with this *name* of `pieces.html`, which says what it is; it is read on first use."""
+    return lambda *values, **named: Html(cast("Any", _environment().globals[name])(*values, **named))
 
 
-def header(sentence: str, *badges: Html, title: str = "") -> Html:
-    """Return the head of a card: its *title* in small, the *sentence* that says the result, and badges."""
-    above = tag("div", cut(title, NAME), class_="over t") if title else None
-    return tag("div", above, tag("div", tag("strong", cut(sentence, LONGEST), class_="t"), *badges, class_="head"))
-
-
-def facts(*pairs: tuple[str, object]) -> Html:
-    """Return figures in a line, each with its name behind it."""
-    return tag("div", *(tag("span", tag("b", value), f" {name}") for name, value in pairs), class_="facts num")
-
-
-def card(head: Html, *body: object, kind: str = "") -> Html:
-    """Return a framed card, with an edge in the colour of its *kind*."""
-    return tag("article", head, *body, class_=f"card {kind}".strip())
-
-
-def section(title: str, *body: object) -> Html:
-    """Return *body* below a small *title*."""
-    return tag("section", tag("h3", title, class_="section"), *body)
-
-
-def notice(words: str, kind: str = "warning") -> Html:
-    """Return a remark of a sentence or two: `failed`, `ungraded`, `deferred` or `warning`."""
-    return tag("p", cut(words, LONGEST), class_=f"notice {kind} t")
-
-
-def fold(summary: object, *body: object, is_open: bool = False, kind: str = "") -> Html:
-    """Return *body* behind a line that unfolds it."""
-    return tag("details", tag("summary", summary), *body, class_=f"fold {kind}".strip(), open=is_open)
-
-
-def table(head: Sequence[object], rows: Iterable[Sequence[object]], *, figures: Iterable[int] = ()) -> Html:
-    """Return a table of the first rows and the count of the others; columns *figures* (from 0) are aligned right."""
-    right, rows = frozenset(figures), list(rows)
-
-    def cells(name: str, row: Sequence[object]) -> Html:
-        names = ("td" if c == "" else name for c in row)  # a head without words is none to a screen reader
-        parts = enumerate(zip(names, row, strict=True))
-        return tag("tr", *(tag(each, _cell(c), class_="num r" if n in right else None) for n, (each, c) in parts))
-
-    body = [cells("td", row) for row in rows[:MOST_ROWS]]
-    drawn = tag("table", tag("thead", cells("th", head)), tag("tbody", *body), class_="grid")
-    more = tag("p", f"and {len(rows) - MOST_ROWS:,} more", class_="soft") if len(rows) > MOST_ROWS else None
-    return tag("div", drawn, more, class_="scroll", tabindex="0")
-
-
-def _cell(value: object) -> Html:
-    return value if isinstance(value, Html) else text("" if value is None else str(value))
-
-
-def candidate(words: object) -> Html:
-    """Return a long text as it was written, in a box that scrolls."""
-    return tag("pre", words, class_="text", dir="auto")
-
-
-def bar(score: float, *, mark: float | None = None, kind: str = "passed") -> Html:
-    """Return a bar from 0 to *score*, in 0..1; *mark* draws a line at a threshold."""
-    return _svg(tag("rect", class_=kind, width=_share(score), height="8"), mark)
-
-
-def band(low: float, value: float | None, high: float, *, mark: float | None = None, kind: str = "ungraded") -> Html:
-    """Return the range from *low* to *high*, in 0..1, with a line at *value* where there is one."""
-    start, end = max(0.0, min(low, high)), min(1.0, max(low, high))
-    span = tag("rect", class_=f"{kind} may", x=_share(start), width=_share(max(end - start, 0.006)), height="8")
-    at = None if value is None else tag("line", class_=f"at {kind}", x1=_share(value), x2=_share(value), y2="8")
-    return _svg(join((span, at)), mark)
-
-
-def _svg(inside: Html, mark: float | None) -> Html:
-    lines = None
-    if mark is not None:
-        at = f"{min(max(100 * mark, 1), 99):.2f}"
-        lines = join(tag("line", class_=name, x1=at, x2=at, y2="8") for name in ("edge", "needs"))
-    track = tag("rect", class_="track", width="100", height="8")
-    view = {"viewBox": "0 0 100 8", "preserveAspectRatio": "none"}
-    return tag("svg", track, inside, lines, class_="bar", aria_hidden="true", **view)
-
-
-def _share(value: float) -> str:
-    return f"{min(max(100 * value, 0), 100):.2f}"
-
+badge, band, bar, candidate = map(_piece, ("badge", "band", "bar", "candidate"))
+card, facts, fold, header = map(_piece, ("card", "facts", "fold", "header"))
+notice, section, shares = map(_piece, ("notice", "section", "shares"))
+table, text, tree = map(_piece, ("table", "text", "tree"))
 
 # -- templates -------------------------------------------------------------------------------------------
 
@@ -180,11 +97,8 @@ def render(template: str, **values: object) -> Html:
 @cache
 def macros(template: str, *words: Callable[..., object]) -> Any:
     """Return the macros of a *template* of ours; by their names, it knows the functions above, and *words*."""
-    return _environment().get_template(template, globals=_by_name(words)).module
-
-
-def _by_name(functions: Iterable[Callable[..., object]]) -> dict[str, object]:
-    return {each.__name__.strip("_"): each for each in functions}
+    named = {each.__name__.strip("_"): each for each in words}
+    return _environment().get_template(template, globals=named).module
 
 
 @cache
@@ -199,8 +113,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    pieces = (badge, band, bar, candidate, cut, facts, fold, header, notice, section, table, text)
-    environment.globals |= _by_name(pieces) | {"LONGEST": LONGEST, "NAME": NAME}
+    environment.globals |= {"cut": cut, "LONGEST": LONGEST, "NAME": NAME, "MOST_ROWS": MOST_ROWS}
+    pieces = environment.get_template("pieces.html").module
+    environment.globals |= {name: macro for name, macro in vars(pieces).items() if not name.startswith("_")}
     return environment
 
 

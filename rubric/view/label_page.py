@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rubric import DecisionTree, Rubric
 from rubric.embed import RowBuilder, clean, cut
-from rubric.view import charts, html
+from rubric.view import html
 from rubric.view.cards import Shown, draw, sentence
 from rubric.view.html import Html, join
 from rubric.view.rubrics import examples
@@ -73,7 +73,7 @@ def _question(question: Question) -> dict[str, Any]:
     answer = None if criterion is None else criterion.answer
     return {
         "gate": criterion is not None and (criterion.required or criterion.min_score is not None),
-        "tree": charts.tree(answer) if isinstance(answer, DecisionTree) else None,
+        "tree": html.tree(answer) if isinstance(answer, DecisionTree) else None,
         "inner": answer.judged if isinstance(answer, Rubric) else (),
         "examples": () if criterion is None else examples(criterion),
         "is_keyed": any(option.key != option.name for option in question.options),

@@ -12,7 +12,7 @@ from typing import Any
 
 from rubric.embed import RowBuilder
 from rubric.results import Row, Summary
-from rubric.view import charts, html
+from rubric.view import html
 from rubric.view.cards import criteria_bars, figures_of, histogram, name_of_result, remarks
 from rubric.view.run_data import NOBODY, RunData, block, script
 
@@ -85,7 +85,7 @@ def page(
         headline=headline,
         passed=passed,
         figures=figures,
-        shares=charts.shares(counts) if rows else None,
+        shares=html.shares(counts) if rows else None,
         remarks=remarks,
         failed=failed if rows else "",
         above=[part for part in above if part is not None],

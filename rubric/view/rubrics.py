@@ -5,7 +5,7 @@ from __future__ import annotations
 from rubric import Criterion, DecisionTree, Rubric
 from rubric.embed import cut, describe
 from rubric.values import UnitScale
-from rubric.view import charts, html
+from rubric.view import html
 from rubric.view.html import Html
 
 
@@ -18,7 +18,7 @@ def rubric_card(rubric: Rubric, summary: str = "") -> Html:
         said=summary or describe(rubric),
         badges=[html.badge(words) for words in rules(rubric)],
         nested=[(id_, rubric_card(answer, f"{len(answer.judged)} criteria")) for id_, answer in inner],
-        **{each.__name__: each for each in (describe, examples, charts.tree, repr)},
+        **{each.__name__: each for each in (describe, examples, repr)},
     )
 
 
@@ -42,4 +42,4 @@ def tree_card(tree: DecisionTree) -> Html:
     """Return the card of a decision tree."""
     leaves = sum(1 for _ in tree.leaves())
     said = f"{tree.shortest} to {tree.depth} questions" if tree.shortest != tree.depth else f"{tree.depth} questions"
-    return html.card(html.header(f"A decision tree: {said}, {leaves} leaves."), charts.tree(tree))
+    return html.card(html.header(f"A decision tree: {said}, {leaves} leaves."), html.tree(tree))

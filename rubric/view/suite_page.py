@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rubric.view import charts, html
+from rubric.view import html
 from rubric.view.cards import MOST_ROWS, Shown, anchor_of, draw, histogram
 from rubric.view.grid import grid_of
 from rubric.view.page import page, rows_data
@@ -47,6 +47,6 @@ def card(report: Report) -> str:
     rows = sorted(report.rows, key=lambda row: row.status == "passed")
     anchor = anchor_of(rows[:MOST_ROWS])
     lines = [draw("case", Shown(row, f"{anchor}-{n}")) for n, row in enumerate(rows[:MOST_ROWS])]
-    shares = charts.shares(report.counts)  # type: ignore[arg-type]  # a status is a text
+    shares = html.shares(report.counts)
     more = len(rows) - MOST_ROWS
     return html.fragment(html.render("suite_card.html", report=report, lines=lines, more=more, shares=shares))

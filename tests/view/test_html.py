@@ -29,7 +29,7 @@ def every_piece(words: str) -> html.Html:
         html.table((words, words), [(words, html.band(0.1, 0.2, 0.9))]),
         html.section(words, html.notice(words), html.fold(words, html.candidate(words))),
         charts.intervals([(words, 0.5, (0.2, 0.7), words)]),
-        charts.tree(tree, (Step(words, yes=False, score=0.1), Step(words, yes=True, score=0.9))),
+        html.tree(tree, (Step(words, yes=False, score=0.1), Step(words, yes=True, score=0.9))),
         html.tag("a", words, href=f"#{words}", title=words),
         words,
     )
@@ -103,12 +103,12 @@ def test_a_histogram_of_nothing_is_empty() -> None:
 def test_a_drawn_tree_marks_the_walk_to_its_leaf() -> None:
     """Two steps mark two questions and a leaf; without a walk nothing is marked."""
     path = (Step("Is it there?", yes=True, score=0.9), Step("Is it warm?", yes=False, score=0.2))
-    drawn = Seen(charts.tree(TREE, path))
+    drawn = Seen(html.tree(TREE, path))
     assert len(drawn.named("walked")) == 3
     assert "no0.4cold" in drawn.text
-    assert not Seen(charts.tree(TREE)).named("walked")
+    assert not Seen(html.tree(TREE)).named("walked")
 
 
 def test_a_walk_that_stopped_early_marks_what_it_reached() -> None:
     """One step marks its question and the next one."""
-    assert len(Seen(charts.tree(TREE, (Step("Is it there?", yes=True, score=1.0),))).named("walked")) == 2
+    assert len(Seen(html.tree(TREE, (Step("Is it there?", yes=True, score=1.0),))).named("walked")) == 2
