@@ -8,8 +8,6 @@ or error, and among the properties of a pass, which has neither.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from rubric.embed import line
 from rubric.results import Entry, Row
 from rubric.suites.report import Report
@@ -25,10 +23,10 @@ def render(report: Report) -> str:
     """Return *report* as XML, with characters that XML cannot hold as escapes."""
     kinds = [outcome(report, row) for row in report]
     cases = [
-        (row, kind, _of_case(row), [(name, _line(row, entry)) for name, entry in row.all_entries()])
+        (row, kind, [(name, _line(row, entry)) for name, entry in row.all_entries()])
         for row, kind in zip(report, kinds, strict=True)
     ]
-    known = {"kinds": kinds, "cases": cases, "of_run": _of_run(report), "longest": LONGEST, "line": line}
+    known = {"kinds": kinds, "cases": cases, "longest": LONGEST, "line": line}
     return str(html.render("junit.xml", report=report, **known))
 
 
@@ -36,34 +34,6 @@ def outcome(report: Report, row: Row) -> str:
     """Return the name of the element for the status of *row*; empty for a pass."""
     names = {"passed": "", "failed": "failure", "ungraded": "error", "deferred": _DEFERRED[report.deferred]}
     return names[row.status]
-
-
-def _of_run(report: Report) -> Iterator[tuple[str, str]]:
-    usage = report.usage
-    yield "rubric.version", report.version
-    yield "rubric.calls", str(usage.calls)
-    yield "rubric.prompt_tokens", str(usage.prompt_tokens)
-    yield "rubric.completion_tokens", str(usage.completion_tokens)
-    yield "rubric.cost_usd", "" if usage.cost is None else f"{usage.cost:.6f}"
-    for number, warning in enumerate(report.warnings, 1):
-        yield f"rubric.warning.{number}", line(warning)
-
-
-def _of_case(row: Row) -> Iterator[tuple[str, str]]:
-    yield "status", row.status
-    yield "score", "" if row.score is None else f"{row.score:.6g}"
-    yield "threshold", "" if row.threshold is None else f"{row.threshold:.6g}"
-    yield "verdict", row.verdict
-    yield "shown", row.shown
-    yield "vacuous", row.remark
-    yield "judge", row.judge
-    yield "tags", ", ".join(row.tags)
-    for key, value in row.cell.items():
-        yield f"cell.{line(key)}", line(str(value))
-    if row.status == "passed":
-        yield "path", line(row.walk, 1000)
-        for name, entry in row.all_entries():
-            yield f"criterion.{name}", _line(row, entry)
 
 
 def _line(row: Row, entry: Entry) -> str:
