@@ -63,7 +63,7 @@ def of_labels(
     held = Counter(given.keys)
     if same := [key for key in dict.fromkeys(row.key for row in labels) if key and held[key] > 1]:
         why = "a label counts for each of them, as one group; if one stands there twice, leave it out"
-        said.append(f"{counted(len(same), 'key')} ({_listed(same)}) of two results or more: {why}")
+        said.append(f"{counted(len(same), 'key')} ({first_of(same)}) of two results or more: {why}")
     for one in ratings:
         name = f"{one.criterion}: " if one.criterion and len(ratings) > 1 else ""
         checks = [_sample_remark(one, _RISK / len(ratings), cure), _weight_remark(one)] if by_chance else []
@@ -80,11 +80,12 @@ def sentences(notes: Sequence[str]) -> list[str]:
 
 def count_unmatched(keys: Sequence[str]) -> str:
     """Return how many labels match no candidate, with the first *keys* of theirs."""
-    return f"{counted(len(keys), 'label')} match{'es' if len(keys) == 1 else ''} no candidate ({_listed(keys)})"
+    return f"{counted(len(keys), 'label')} match{'es' if len(keys) == 1 else ''} no candidate ({first_of(keys)})"
 
 
-def _listed(keys: Sequence[str]) -> str:
-    return ", ".join([*map(repr, keys[:3]), *(["..."] if len(keys) > 3 else [])])
+def first_of(keys: Sequence[str], most: int = 3) -> str:
+    """Return the first of *keys*, and that there are more."""
+    return ", ".join([*map(repr, keys[:most]), *(["..."] if len(keys) > most else [])])
 
 
 def of_grades(given: Judged) -> list[str]:

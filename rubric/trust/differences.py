@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rubric import DefinitionError, Grades
 from rubric.embed import Listed, NoTruth, Presented, Table, counted, few_groups, fields, guided
 from rubric.suites.report import Report
-from rubric.trust.assumptions import beside_holm, of_grades, of_labels, of_runs, sentences
+from rubric.trust.assumptions import beside_holm, first_of, of_grades, of_labels, of_runs, sentences
 from rubric.trust.inference import Codes, Contrast, Floats, Interval, compact, contrast, holm, paired_contrast
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import UNIT, Judged, Ratings, Scale, as_judged, match_labels, numbered
@@ -161,10 +161,10 @@ class Difference(Presented, Listed[CriterionDifference]):
         lines = []
         for keys, how in ((self.worse, "lower"), (self.better, "higher")):
             if keys:
-                lines.append(f"{counted(len(keys), 'candidate')} scored {how} ({_some(keys, 10)}).")
+                lines.append(f"{counted(len(keys), 'candidate')} scored {how} ({first_of(keys, 10)}).")
         for name, keys in (("new", self.unpaired_new), ("old", self.unpaired_old)):
             if keys:
-                lines.append(f"{counted(len(keys), 'candidate')} in the {name} run alone ({_some(keys, 3)}).")
+                lines.append(f"{counted(len(keys), 'candidate')} in the {name} run alone ({first_of(keys)}).")
         lead = self.criteria[0]
         if self.ungraded:
             by = f"with an ungraded side count by {lead.ungraded_labels:,} labels"
@@ -207,10 +207,6 @@ def _moves(start: str, named: Sequence[tuple[str, CriterionDifference]]) -> str:
         went, (low, high) = "up" if c.difference > 0 else "down", c.interval
         moves.append(f"{name} went {went} by {c.difference:+.3f} ({low:+.3f} to {high:+.3f})")
     return f"{start}{', '.join(moves)}: chance does not explain it." if moves else ""
-
-
-def _some(keys: Sequence[str], most: int) -> str:
-    return ", ".join([*map(repr, keys[:most]), *(["..."] if len(keys) > most else [])])
 
 
 @guided
@@ -317,7 +313,7 @@ def _by_group(whole: Difference, a: Judged, b: Judged, labels: Any, by: str | Ma
     runs = zip((a, b), sides, strict=True)
     new, old = ({(run.names[row], name) for name, rows in side.items() for row in rows} for run, side in runs)
     if apart := sorted({key for key, _ in new ^ old}.difference(whole.unpaired_new, whole.unpaired_old)):
-        what = f"{counted(len(apart), 'candidate')} in other groups in the new run than in the old ({_some(apart, 3)})"
+        what = f"{counted(len(apart), 'candidate')} in other groups in the new run than in the old ({first_of(apart)})"
         raise DefinitionError("by", f"{what}; name the groups by a mapping from keys: by={{'a': 'billing'}}")
     groups, few = dict[str, Difference](), list[str]()
     for name in sorted(sides[0].keys() & sides[1].keys()):
@@ -335,7 +331,7 @@ def _by_group(whole: Difference, a: Judged, b: Judged, labels: Any, by: str | Ma
         groups[name] = evolve(one, criteria=tuple(criteria))
     leads = [(name, one.criteria[0]) for name, one in groups.items()]
     notes = beside_holm([(name, c.interval, c.adjusted) for name, c in leads], 0.05)
-    notes += [f"left out, without {enough}: {_some(few, 3)}"] if few else []
+    notes += [f"left out, without {enough}: {first_of(few)}"] if few else []
     if left := len({*range(len(a))}.difference(*sides[0].values())):
         notes.append(f"{counted(left, 'candidate')} of the new run in no group")
     told = (*whole.notes, *sentences(notes))
