@@ -1,1 +1,1 @@
-"""All HTML: pieces (`html`), drawings (`charts`), cards and pages, and their style. The kernel needs none of it."""
+"""All HTML: pieces (`html`), cards and pages, and their style. The kernel needs none of it."""

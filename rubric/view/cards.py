@@ -8,6 +8,7 @@ result itself at hand, its decision trees are drawn whole.
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from rubric import DecisionTree, Rubric
 from rubric.driving import Exchange, Failure, Reply
 from rubric.embed import TOLERANCE, RowBuilder, clean, few_groups, shorten
 from rubric.results import Entry, Evidence, Row, Step, Summary
-from rubric.view import charts, html
+from rubric.view import html
 from rubric.view.html import Html, join, tag, text
 from rubric.view.quotes import number_quotes, pieces
 
@@ -238,8 +239,12 @@ def criteria_bars(summary: Summary) -> Html | None:
         low, high = (f"{bound:.2f}" for bound in one.bounds or (0.0, 0.0))
         said += [f"of all {low} to {high}"] if low != high else []
         name = join((text(one.text or one.id), tag("div", text(one.id, html.NAME, class_="mono"), class_="how")))
-        rows.append((name, one.mean, one.interval, ", ".join(said)))
-    return html.section("Criteria: mean and 95 % interval", charts.intervals(rows))
+        value, (start, end) = one.mean, one.interval or (one.mean or 0.0, one.mean or 0.0)
+        drawn = "" if value is None else html.band(start, value, end, kind="plain")
+        between = "" if one.interval is None else f"{start:.2f} to {end:.2f}"
+        rows.append((name, drawn, "–" if value is None else f"{value:.2f}", between, ", ".join(said)))
+    shown = html.table(("criterion", "", "mean", "interval", ""), rows, figures=(2, 3))
+    return html.section("Criteria: mean and 95 % interval", shown)
 
 
 def histogram(results: Iterable[Any]) -> Html | None:
@@ -255,7 +260,26 @@ def histogram(results: Iterable[Any]) -> Html | None:
             scores["passed" if passed else "failed"].append(score)
     if not any(scores.values()):
         return None
-    return html.section("Scores", charts.histogram(scores, mark=marks.pop() if len(marks) == 1 else None))
+    return html.section("Scores", draw_scores(scores, mark=marks.pop() if len(marks) == 1 else None))
+
+
+_BINS = 20
+
+
+def draw_scores(scores: Mapping[str, Sequence[float]], *, mark: float | None = None) -> Html:
+    """Return a histogram of *scores* in 0..1, of each kind in its colour, in twenty bins, with a line at *mark*."""
+    counts = {kind: Counter(min(int(s * _BINS + 1e-9), _BINS - 1) for s in given) for kind, given in scores.items()}
+    tallest = max((sum(c[b] for c in counts.values()) for b in range(_BINS)), default=0)
+    bars = []
+    for place in range(_BINS):
+        top = 100.0
+        for kind, count in counts.items():
+            if height := count[place] / (tallest or 1) * 100:
+                top -= height
+                said = f"{place / _BINS:.2f} to {(place + 1) / _BINS:.2f}: {count[place]:,} {kind}"
+                bars.append({"kind": kind, "place": place, "top": top, "height": height, "said": said})
+    said = "histogram of scores: " + ", ".join(f"{len(given):,} {kind}" for kind, given in scores.items())
+    return html.render("histogram.html", bars=bars, tallest=tallest, mark=mark, said=said)
 
 
 def cards(results: Sequence[Any], summary: Summary) -> str:

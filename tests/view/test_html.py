@@ -9,7 +9,8 @@ from hypothesis import given
 
 from rubric import ask
 from rubric.values.findings import Step
-from rubric.view import charts, html
+from rubric.view import html
+from rubric.view.cards import draw_scores
 from tests.browsers import Browser, Seen
 from tests.examples import examples
 from tests.reports import NASTY, PAYLOADS, texts
@@ -28,7 +29,6 @@ def every_piece(words: str) -> html.Html:
         html.facts((words, words)),
         html.table((words, words), [(words, html.band(0.1, 0.2, 0.9))]),
         html.section(words, html.notice(words), html.fold(words, html.candidate(words))),
-        charts.intervals([(words, 0.5, (0.2, 0.7), words)]),
         html.tree(tree, (Step(words, yes=False, score=0.1), Step(words, yes=True, score=0.9))),
         html.tag("a", words, href=f"#{words}", title=words),
         words,
@@ -87,7 +87,7 @@ def test_a_band_stays_within_the_bar(low: float, value: float | None, high: floa
 
 def test_a_histogram_draws_each_score_in_its_bin() -> None:
     """Each bin's title counts its scores, also at 0 and 1."""
-    drawn = Seen(charts.histogram({"passed": [1.0, 0.97, 0.3], "failed": [0.3, 0.0]}, mark=0.7))
+    drawn = Seen(draw_scores({"passed": [1.0, 0.97, 0.3], "failed": [0.3, 0.0]}, mark=0.7))
     titles = "".join([*drawn.words, drawn.title])
     assert "0.95 to 1.00: 2 passed" in titles
     assert "0.30 to 0.35: 1 passed" in titles
@@ -97,7 +97,7 @@ def test_a_histogram_draws_each_score_in_its_bin() -> None:
 
 def test_a_histogram_of_nothing_is_empty() -> None:
     """Without scores there is no rectangle."""
-    assert not [tag for tag, _ in Seen(charts.histogram({})).tags if tag == "rect"]
+    assert not [tag for tag, _ in Seen(draw_scores({})).tags if tag == "rect"]
 
 
 def test_a_drawn_tree_marks_the_walk_to_its_leaf() -> None:
