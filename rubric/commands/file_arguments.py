@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -94,13 +95,19 @@ def columns_of(given: Sequence[str]) -> dict[str, str | Sequence[str] | None]:
 
 def kind_of(file: str = "") -> str:
     """Return what *file* holds: a `rubric`, `results`, or `*` for another thing; '' if there is none."""
+    with suppress(OSError, ValueError):
+        stat = Path(file).stat() if file else None
+        return _kind_of(file, stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_size) if stat else ""
+    return ""
+
+
+@lru_cache(maxsize=256)  # a line with one mistake asks twenty times what its files hold
+def _kind_of(file: str, *state: int) -> str:
     with suppress(RubricError, OSError):
-        is_small = Path(file).is_file() and Path(file).stat().st_size < _LARGEST
+        is_small = Path(file).is_file() and state[-1] < _LARGEST
         if is_small and is_rubric(file) and (Path(file).suffix != ".json" or load(file) is not None):  # of any JSON
             return "rubric"
-    if Path(file).is_file() and holds_results(Path(file)):
-        return "results"
-    return "*" if file and Path(file).exists() else ""
+    return "results" if Path(file).is_file() and holds_results(Path(file)) else "*"
 
 
 def rubrics_in(folder: Path) -> dict[Path, Rubric]:
