@@ -73,26 +73,6 @@ def first_row(path: Path, kind: str = "") -> Mapping[str, Any]:
     return {}
 
 
-def columns_of(given: Sequence[str]) -> dict[str, str | Sequence[str] | None]:
-    """Return the column of each field, from `FIELD=COLUMN`; `COLUMN=` skips one; `variables` has several."""
-    named: dict[str, str | Sequence[str] | None] = {}
-    kept: list[str] = []
-    for text in given:
-        name, sign, column = text.partition("=")
-        if not name or not sign:
-            raise click.UsageError(
-                f"--column {text}: expected FIELD=COLUMN, as output=answer, or value=verdict of labels"
-            )
-        if name == "variables" and column:
-            kept.append(column)
-            named[name] = kept
-            continue
-        if name in named:
-            raise click.UsageError(f"--column {text}: {name} is given twice; give it once")
-        named[name] = column or None
-    return named
-
-
 def kind_of(file: str = "") -> str:
     """Return what *file* holds: a `rubric`, `results`, or `*` for another thing; '' if there is none."""
     with suppress(OSError, ValueError):
@@ -118,6 +98,13 @@ def rubrics_in(folder: Path) -> dict[Path, Rubric]:
             if is_rubric(path):
                 found[path] = load(path)
     return found
+
+
+def rubric_of(results: str) -> str:
+    """Return the file, here or beside *results*, of the rubric that they are of; '' if there is none."""
+    digest = first_row(Path(results), ".jsonl").get("digest")
+    found = {path: each for folder in (Path(), Path(results).parent) for path, each in rubrics_in(folder).items()}
+    return next((str(path) for path, rubric in found.items() if rubric.digest == digest), "")
 
 
 def arguments_of(command: click.Command) -> list[click.Argument]:
@@ -292,13 +279,13 @@ def mend_surplus(command: click.Command, files: Sequence[str]) -> tuple[str, Cha
         for file in set(files) & {*getattr(param.type, "choices", ())} if isinstance(param, click.Option) else ():
             rest = [each for each in files if each != file]
             return f"{file!r} is given with an option", {"ARGUMENTS": rest, param.name or "": (param.opts[0], file)}
+    if command.name == "prefer" and kind_of(files[0]) == "*":
+        return f"{said}, whose lines have a and b each", {"ARGUMENTS": ["pairs.jsonl", *rubrics[:1]], **SUCH_AS}
     if "--out" in own and Path(last).suffix and not Path(last).exists():
         return f"{said}, and writes by an option", {"ARGUMENTS": files[:-1], own["--out"]: ("--out", last)}
     if command.name == "check" and len(files) == 2 and rubrics == files[:1] and Path(last).exists():  # noqa: PLR2004
         other = "grade-many" if are_many(files) else "grade"
         return f"check runs the tests of a rubric, and {other} grades replies", {"COMMAND": [other]}
-    if command.name == "prefer":
-        return f"{said}, whose lines have a and b each", {"ARGUMENTS": ["pairs.jsonl", *rubrics[:1]], **SUCH_AS}
     places, existing = places_of(command), [file for file in files if Path(file).exists()]
     if len(existing) == len(places):
         return said, {"ARGUMENTS": existing, "without": [file for file in files if file not in existing]}
@@ -377,6 +364,9 @@ def _check_missing(command: click.Command, place: str, file: str) -> None:
         raise click.UsageError(f"{file!r} is a text, and a rubric is a file, such as echo {text} > rubric.yaml")
     if file == "help":
         raise click.UsageError("help is an option")
+    if command.name == "explain" and re.fullmatch(r"[a-z_]+(\.[a-z_]+)*", file):  # a key, as `kubectl explain` has it
+        cure = f"rubric schema rubric | jq '.. | objects | .properties.{file.rpartition('.')[2]} // empty'"
+        raise click.UsageError(f"{file}: {MISSING}; what a key may be is in the schema, such as {cure}")
     is_variadic = any(each.nargs < 0 for each in arguments_of(command))
     if place == "rubric":
         near = [*map(str, rubrics_in(Path(file).parent))]

@@ -16,8 +16,9 @@ from rubric import DefinitionError, LoadError, Rubric, Suite, dump, dumps, load,
 from rubric import convert as convert_suite
 from rubric import diff as rubric_diff
 from rubric.commands import options, output
-from rubric.commands.file_arguments import WrongLineError, columns_of, holds_results, is_report
+from rubric.commands.file_arguments import WrongLineError, holds_results, is_report
 from rubric.commands.messages import in_options
+from rubric.commands.named_columns import columns_of
 from rubric.commands.trust import from_extra
 from rubric.embed import NOTHING, counted, fields, shorten
 from rubric.errors import Problem

@@ -20,12 +20,13 @@ import attrs
 import click
 from attrs import evolve, frozen
 
-from rubric import Candidate, LoadError, Suite, UngradedError, load, load_suite
+from rubric import Candidate, LoadError, RubricError, Suite, UngradedError, load, load_suite
 from rubric import grade as grade_candidate
 from rubric import plan as plan_calls
 from rubric.commands import options
-from rubric.commands.file_arguments import MISSING, TRIAL, Change, WrongLineError, columns_of
+from rubric.commands.file_arguments import MISSING, TRIAL, Change, WrongLineError
 from rubric.commands.messages import was_given
+from rubric.commands.named_columns import columns_of
 from rubric.commands.options import refuse_given
 from rubric.commands.output import Command, print_json, print_line, print_markdown, print_result, tell_rate
 from rubric.commands.running import SUITES_ONLY, RunOptions, pick_cases
@@ -249,6 +250,11 @@ def _check(context: click.Context) -> None:
     is_for_candidate = inputs.is_for_candidate(files)
     if context.command.name == "grade" and not is_for_candidate:
         RunOptions.of(context.params).check_outs()
+        with suppress(RubricError):  # told when it runs, but for patterns that are one
+            if inputs.patterns:
+                pick_cases(
+                    [load_suite(file, inputs.source, base=inputs.base) for file in files], files, inputs.patterns
+                )
     elif context.command.name == "grade" and len(files) == 1:
         inputs.refuse_alone(files[0])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 import threading
 import time
@@ -21,9 +22,10 @@ from rubric import Candidate, DefinitionError, Grade, Grades, Limits, Rubric, St
 from rubric import grade_many as grade_candidates
 from rubric import plan as plan_calls
 from rubric.commands import options, output
-from rubric.commands.file_arguments import MISSING, SUCH_AS, TEXTS, WrongLineError, columns_of, first_row, is_report
+from rubric.commands.file_arguments import MISSING, SUCH_AS, TEXTS, WrongLineError, first_row, holds_results, is_report
 from rubric.commands.kept_runs import Keeper, candidate_digest, last_runs
 from rubric.commands.messages import in_options
+from rubric.commands.named_columns import columns_of
 from rubric.commands.options import refuse_given
 from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result, tell_rate
 from rubric.commands.running import FIRST, NO_GRADE, describe_plan, print_groups
@@ -440,6 +442,15 @@ def _check_parts(context: click.Context) -> None:
     if reports := [str(part) for part in parts if is_report(part)]:
         cure = "those of several jobs stay files of their own, such as --out junit-1.xml, of which CI reads all"
         raise click.UsageError(f"{reports[0]} is a report of a suite, and merge takes results of grade-many; {cure}")
+    rows = [first_row(part, ".jsonl") for part in parts]
+    if others := [str(part) for part, row in zip(parts, rows, strict=True) if row and not holds_results(part)]:
+        rest = [str(part) for part in parts if str(part) not in others]
+        change = {"ARGUMENTS": rest, "without": others} if len(rest) > 1 else {}
+        raise WrongLineError(f"{others[0]} holds no results", change)
+    if sum(row.get("index") == 0 for row in rows) > 1 and any("findings" in row and "key" not in row for row in rows):
+        line = """jq -nc '[inputs | .key = "\\(input_filename):\\(.index)"] | to_entries[] | .value + {index: .key}'"""
+        cure = f"{line} {shlex.join(map(str, parts))} > {shlex.quote(str(context.params['out'] or 'all.jsonl'))}"
+        raise click.UsageError(f"results of several runs are told apart by keys, which these lack, such as {cure}")
     if context.params["out"] is None:
         raise WrongLineError("Missing option '--out'", {"out": ("--out", "all.jsonl"), **SUCH_AS})
 

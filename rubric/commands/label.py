@@ -10,8 +10,9 @@ import click
 
 from rubric import Candidate, Rubric, load
 from rubric.commands import options
-from rubric.commands.file_arguments import WrongLineError, columns_of
+from rubric.commands.file_arguments import WrongLineError
 from rubric.commands.local_server import NO_BROWSER, PORT, LocalServer
+from rubric.commands.named_columns import columns_of
 from rubric.commands.options import A_COUNT, PATH
 from rubric.commands.output import Command, Refusal, print_line
 from rubric.embed import counted, replacing, source_of

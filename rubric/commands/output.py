@@ -30,7 +30,8 @@ from rich.text import Text
 from rubric import Grade, RubricError, Ungraded
 from rubric.commands.file_arguments import WrongLineError, check_files, is_report, kind_of
 from rubric.commands.messages import in_options
-from rubric.commands.wrong_lines import TYPED, meant, meant_in, once
+from rubric.commands.wrong_lines import TYPED, meant, once, with_own
+from rubric.commands.wrong_options import meant_in
 from rubric.driving import Usage
 from rubric.embed import TOLERANCE, plugins, shown
 from rubric.engine import SPENT
@@ -321,7 +322,8 @@ class Commands(_OneVoice, click.Group):
                     found.resolve_command(click.Context(found, ctx, found.name), args[1:])
                 except click.UsageError as problem:
                     raise click.UsageError(f"{said} {problem.format_message()}", ctx) from None
-            raise click.UsageError(said if found is None else meant(said, ctx, found, args[1:]), ctx)
+            said = with_own(said, args[1:], args) if found is None else meant(said, ctx, found, args[1:])
+            raise click.UsageError(said, ctx)
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -11,8 +11,8 @@ import click
 
 from rubric import DefinitionError, load, prefer_many
 from rubric.commands import options
-from rubric.commands.file_arguments import columns_of
 from rubric.commands.messages import in_options
+from rubric.commands.named_columns import columns_of
 from rubric.commands.output import Command, Refusal, print_line, print_result
 from rubric.commands.running import FIRST, describe_plan
 from rubric.embed import counted, replacing

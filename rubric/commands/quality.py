@@ -15,9 +15,10 @@ from rubric import Case, DefinitionError, Grade, Grades, LoadError, Ungraded, in
 from rubric import check as run_tests
 from rubric import lint as lint_file
 from rubric.commands import options, output
-from rubric.commands.file_arguments import columns_of, first_row
+from rubric.commands.file_arguments import first_row
 from rubric.commands.files import rubric_files
 from rubric.commands.messages import in_options
+from rubric.commands.named_columns import columns_of
 from rubric.commands.output import Command, Refusal
 from rubric.commands.trust import from_extra, keep
 from rubric.commands.wrong_lines import meant

@@ -178,16 +178,23 @@ class RunOptions:
                 said = f"interrupted: {len(done)} of {total} cases of {suite.name!r} were finished; {SPENT}"
                 output.print_line(said, problem=True)
                 partial = self._partial_report(suite, done, said, time.monotonic() - began)
-                stopped = within(earlier, join_reports([*reports, partial], files))
+                stopped = self._whole([*reports, partial], files, earlier)
                 keeper.end(stopped)
                 self.write(stopped)
                 raise SystemExit(output.INTERRUPTED) from None
             reports.append(report)
             if self.run["fail_fast"] and report.exit_code:
                 break
-        report = within(earlier, join_reports(reports, files))
+        report = self._whole(reports, files, earlier)
         keeper.end(report)
         return report
+
+    def _whole(self, reports: Sequence[Report], files: Sequence[str], earlier: Report | None) -> Report:
+        """Return *reports* as one, with the other rows of an *earlier* one; it counts all calls, so theirs are told."""
+        report = join_reports(reports, files)
+        if earlier is not None and not self.quiet:
+            output.print_line(f"of this run: {report.usage}", problem=True)
+        return within(earlier, report)
 
     def keep_one(self, result: Grade | Ungraded, candidate: Candidate, files: Sequence[str]) -> None:
         """Keep the *result* of one candidate as a run."""

@@ -14,8 +14,9 @@ from typing import Any
 import click
 
 from rubric import Grades, LoadError, Rubric, dump, load
-from rubric.commands.file_arguments import TRIAL, WrongLineError, columns_of, first_row, holds_results, is_report
+from rubric.commands.file_arguments import TRIAL, WrongLineError, first_row, holds_results, is_report
 from rubric.commands.kept_runs import last_runs
+from rubric.commands.named_columns import columns_of
 from rubric.commands.options import BY, FORMAT, JUDGE, LABEL_COLUMN, PATH, RISK, refuse_folder, refuse_given
 from rubric.commands.output import Command, Refusal, print_json, print_line, print_result
 from rubric.commands.view import check_rubrics, results_of

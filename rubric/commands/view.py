@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from rubric import DefinitionError, Grades, Rubric, RubricError, load, load_suite
-from rubric.commands.file_arguments import WrongLineError, first_row, holds_results, kind_of, rubrics_in
+from rubric.commands.file_arguments import WrongLineError, holds_results, kind_of, rubric_of
 from rubric.commands.kept_runs import folder_of_runs, kept_runs, last_runs
 from rubric.commands.local_server import NO_BROWSER, PORT, LocalServer, Page
 from rubric.commands.options import JUDGE, PATH, refuse_folder, refuse_given, refuse_inputs
@@ -155,11 +155,8 @@ def check_rubrics(file: Path, rubrics: Sequence[Path]) -> None:
     if rubrics or kind_of(str(file)) != "results":
         return
     message = f"{file}: results name their rubric by its digest alone; add --rubric FILE, a rubric or a suite"
-    digest = first_row(file, ".jsonl").get("digest")
-    for folder in dict.fromkeys([file.parent, Path()]):
-        for path, rubric in rubrics_in(folder).items():
-            if rubric.digest == digest:
-                raise WrongLineError(message, {"rubrics": ("--rubric", str(path))})
+    if path := rubric_of(str(file)):
+        raise WrongLineError(message, {"rubrics": ("--rubric", path)})
     raise click.UsageError(message)
 
 

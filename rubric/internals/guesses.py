@@ -408,8 +408,8 @@ def form_cure(message: str) -> str:
     return "" if re.search(r"; (write|such as|did you mean|take|quote|\d\S* is )", message) else next(forms, "")
 
 
-def word_cure(part: str, owner: str, word: str, known: Collection[str]) -> str:
-    """Return the end of the message on *word*, a key, command or option: one of the *known* words, or a line; or ''."""
+def word_cure(part: str, owner: str, word: str, known: Collection[str], seen: Collection[str] = ()) -> str:
+    """Return the end of the message on *word*, a key or option: a *known* word or a line that was not *seen*; or ''."""
     bare = word.lstrip("-").replace("-", "_")
     term = "" if bare.startswith("no_") else term_of(bare)
     dashes = word[: len(word) - len(word.lstrip("-"))]
@@ -420,11 +420,12 @@ def word_cure(part: str, owner: str, word: str, known: Collection[str]) -> str:
         option = re.search(r"(?:^|such as )(--[\w-]+)", cure)
         fits = option[1] in known if option else cure in known or " " in cure
         joined = [f"--{each.replace('-', '')}" for each in words if dashes == each[:2] == "--"]
-        if fits and meant & {*words, *joined}:
-            return f"; did you mean {cure!r}?" if " " not in cure or cure.startswith("--") else f"; {cure}"
+        said = f"; did you mean {cure!r}?" if " " not in cure or cure.startswith("--") else f"; {cure}"
+        if fits and said not in seen and meant & {*words, *joined}:
+            return said
     names = {name.lstrip("-").replace("-", "_"): name for name in known}
     near = names.get(argument_for(owner, bare, names), "") or names.get(term, "") or misspelt(word, known)
-    return f"; did you mean {near!r}?" if near else ""
+    return said if near and (said := f"; did you mean {near!r}?") not in seen else ""
 
 
 _FEWEST_PERCENT = 10  # a smaller number may as well be one of a scale from 1 to 5

@@ -1,0 +1,94 @@
+"""The columns that options name: how they are read, and which ones a line needs for its file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from rubric import RubricError
+from rubric.commands.file_arguments import first_row, kind_of
+from rubric.commands.messages import in_options
+from rubric.commands.wrong_options import Unit
+from rubric.embed import source_of
+
+_FIELDS = ("output", "input", "reference", "context", "key")
+
+
+def columns_of(given: Sequence[str]) -> dict[str, str | Sequence[str] | None]:
+    """Return the column of each field, from `FIELD=COLUMN`; `COLUMN=` skips one; `variables` has several."""
+    named: dict[str, str | Sequence[str] | None] = {}
+    kept: list[str] = []
+    for text in given:
+        name, sign, column = text.partition("=")
+        if not name or not sign:
+            raise click.UsageError(
+                f"--column {text}: expected FIELD=COLUMN, as output=answer, or value=verdict of labels"
+            )
+        if name == "variables" and column:
+            kept.append(column)
+            named[name] = kept
+            continue
+        if name in named:
+            raise click.UsageError(f"--column {text}: {name} is given twice; give it once")
+        named[name] = column or None
+    return named
+
+
+def with_columns(command: click.Command, files: Sequence[str], units: list[Unit]) -> list[Unit]:
+    """Return *units* with options that name the columns of candidates, or labels, in *files*, if they do not so yet."""
+    if command.name in {"agree", "estimate", "thresholds"}:
+        bare = [unit for unit in units if unit[0] == "columns" and "=" not in unit[1][-1]]
+        units = [(unit[0], ["--column", f"value={unit[1][-1]}"]) if unit in bare else unit for unit in units]
+        given = _columns_in(units)
+        is_read = files[1:] and kind_of(files[-1]) == "*"
+        labels = import_module("rubric.trust").Labels if is_read else None  # its libraries are an extra
+        found = _named_by(command, given, lambda columns: labels.read(files[-1], columns=columns)) if labels else given
+        return units if found == given or {*given} - {*found} else _replaced(units, found)
+    if command.name in {"grade-many", "label", "plan", "probe"} and "rubric" in map(kind_of, files[:2]) and files[1:]:
+        return _columns_of(command, Path(files[command.name != "label"]), units)
+    return units
+
+
+def _columns_of(command: click.Command, data: Path, units: list[Unit]) -> list[Unit]:
+    """Return *units* with options that name the columns of *data*, where they do not name all."""
+    given = _columns_in(units)
+    parts = [part for each in given for part in (each.split(",") if each.count("=") == each.count(",") + 1 else [each])]
+    parts = [re.sub(rf"^({'|'.join(_FIELDS)}):|:({'|'.join(_FIELDS)})$", r"\1=\2", part) for part in parts]
+    outs = [words[-1] for name, words in units if name in ("out", "outs") and not Path(words[-1]).suffix]
+    if outs and outs[-1] in first_row(data):
+        parts, units = [*parts, f"output={outs[-1]}"], [unit for unit in units if unit[0] not in ("out", "outs")]
+
+    def read(columns: Mapping[str, Any]) -> None:
+        next(iter(cast("Iterable[Any]", source_of(data, columns).items)), None)
+
+    found = _named_by(command, [each for each in parts if "=" in each], read)
+    bare = [each for each in parts if "=" not in each and not any(one.endswith(f"={each}") for one in found)]
+    found = [*found, *(f"output={each}" for each in bare)]
+    return units if found == given else _replaced(units, found)
+
+
+def _named_by(command: click.Command, named: list[str], read: Callable[[dict[str, Any]], object]) -> list[str]:
+    """Return the columns *named*, or those that the options of *command* must name so that a file can be *read*."""
+    with suppress(click.UsageError, OSError, ValueError, ImportError, TypeError):
+        try:
+            read(columns_of(named))
+        except RubricError as problem:
+            cure: dict[str, list[str]] = {}
+            in_options(problem, command, cure)
+            return cure.get("columns", [])[1::2] or named
+    return named
+
+
+def _columns_in(units: Sequence[Unit]) -> list[str]:
+    typed = [word for name, words in units if name == "columns" for word in words]
+    return [word.removeprefix("--column=") for word in typed if word != "--column"]
+
+
+def _replaced(units: Sequence[Unit], found: Sequence[str]) -> list[Unit]:
+    return [*(unit for unit in units if unit[0] != "columns"), *(("columns", ["--column", each]) for each in found)]
