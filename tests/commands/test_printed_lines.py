@@ -340,7 +340,7 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("grade suite.yaml -j offline --temperature 0.2", "{model: offline, temperature: 0.2}; see"),
         ("store ls kept.db --limit 5", "such as rubric store export kept.db | head -n 5; see"),
         ("grade-many polite.yaml rows.jsonl -j offline --output-dir out/", "such as rubric grade-many polite.yaml rows.jsonl -j offline --out graded.jsonl; see"),
-        ("config set judge offline", "a judge stands in a suite, such as judge: offline, or on the line, such as rubric grade suite.yaml --judge offline; see"),
+        ("config set judge offline", "such as rubric grade suite.yaml --judge offline; or it stands in the suite, such as judge: offline; see"),
         ("grade-many polite.yaml rows.jsonl -j offline -n 8", "such as --concurrency 8; for the first rows, such as --limit 8; see"),
         ("rescore results.jsonl --rubric other.yaml", "load('polite.yaml'), 'offline').rescore(load('other.yaml'))"),
         ("grade-many polite.yaml rows.jsonl -j offline --tag smoke", "rows are chosen before, such as jq -c"),
