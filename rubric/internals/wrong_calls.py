@@ -142,7 +142,7 @@ class _Call:
 
     def with_cures(self, error: DefinitionError) -> DefinitionError:
         """Return *error* with its cure, and with those of the other values that would be refused next."""
-        field, said, values = error.field, "", {**self.given}
+        first, field, said, values = error, error.field, "", {**self.given}
         while True:
             cure = self.cure_of(error)
             told = error.message if cure in error.message else _with_cure(error.message, cure)
@@ -155,7 +155,8 @@ class _Call:
                 break
             error = found
         left = dict.fromkeys({field.partition("[")[0], *(self.given.keys() - values)})
-        return DefinitionError(field, self.checked(said, left))
+        whole = self.checked(said, left)
+        return first if whole == first.message else DefinitionError(field, whole)  # with its words of the shell
 
     def checked(self, said: str, also: Mapping[str, Any] | None = None) -> str:
         """Return *said* without the lines that fit nothing, or lack what was typed: the arguments, and *also* these."""

@@ -260,7 +260,7 @@ def test_a_result_that_is_wider_than_the_terminal_is_stacked(
 def test_an_option_before_the_command_is_told_where_it_goes() -> None:
     """The line that is printed has it behind a command that knows it."""
     said = run("--judge", "offline", "grade", RUBRIC, REPLY).stderr
-    assert f"options come behind the command; write rubric grade {RUBRIC} {REPLY} --judge offline; see" in said
+    assert f"options come behind the command; write rubric grade --judge offline {RUBRIC} {REPLY}; see" in said
     for typed, cure in (
         ("grade r.yaml x.txt --temperature 0", "judge: {model: openai/gpt-5, temperature: 0}"),
         ("probe r.yaml x.csv --limit 2", "head -n 2 "),
