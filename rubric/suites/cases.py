@@ -225,7 +225,8 @@ def cells(case: Case, judges: Sequence[tuple[str, AnyJudge]] = (), prompts: Sequ
     judge_axis: list[tuple[str, AnyJudge] | None] = [*judges] or [None]
     texts = {**({"input": case.input} if case.input else {}), **case.variables}
     for n, prompt in enumerate(prompts):
-        check_slots(prompt, texts, f"prompts[{n}]", repr, "braces of the text itself come from a variable")
+        said = "braces of the text itself come from a variable"
+        check_slots(prompt, texts, f"prompts[{n}]", lambda _, meant: repr(meant), said)
     prompt_axis = [*enumerate(prompts, 1)] or [(0, "")]
     for judge, (number, prompt) in product(judge_axis, prompt_axis):
         label: list[str] = []

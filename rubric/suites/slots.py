@@ -51,7 +51,7 @@ def check_slots(
     value: Any,
     names: Collection[str],
     field: str,
-    line: Callable[[str], str],
+    line: Callable[[str, str], str],
     braces: str,
     *,
     given: Callable[[str], str] = lambda _: "",
@@ -61,7 +61,7 @@ def check_slots(
 
     Args:
         names: Of the variables of the case.
-        line: Returns what to write for a whole text.
+        line: Returns what to write for a whole text, given as it is and as it is meant.
         braces: What to write for braces in the text itself.
         given: Returns what to write in the case for the name of a field that it has; or ''.
 
@@ -90,7 +90,7 @@ def check_slots(
                 known = f"a slot shows a variable; in the case, write {own}"
             elif seen:
                 known = f"a judge is shown the {seen[0]} of its case, so leave the slot out, or say what it stands for"
-            raise DefinitionError(field, f"{wrong}; {known if is_lost else f'write {line(whole)}'}; {braces}")
+            raise DefinitionError(field, f"{wrong}; {known if is_lost else f'write {line(text, whole)}'}; {braces}")
 
 
 def _checks_in(value: Any) -> Iterator[Any]:

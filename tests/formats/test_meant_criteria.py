@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from rubric import LoadError, grade, loads
+from rubric.formats.document import plain
+from rubric.formats.files import parse
+from rubric.formats.yaml import on_a_line
 from tests.rows import each_row
 
 _TRUE = "\"Is this so: it contains 'c'?\""
@@ -16,6 +22,13 @@ def refusal_of(document: str) -> str:
     with pytest.raises(LoadError) as caught:
         loads(document)
     return str(caught.value)
+
+
+def mappings_in(data: Any) -> Iterator[dict[Any, Any]]:
+    if isinstance(data, dict):
+        yield data
+    for each in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
+        yield from mappings_in(each)
 
 
 @each_row(
@@ -212,7 +225,7 @@ def refusal_of(document: str) -> str:
         ),
         (
             "{id: b, decide: {ask: 'Which?', answers: {c: 0, d: {ask: 'Is e?', yes: 1, no: 0.5}}}}",
-            "{id: b, text: Which?, tree: {ask: Which? Is it 'c'?, yes: 0, no: {ask: Is e?, yes: 1, no: 0.5}}}",
+            "{id: b, text: Which?, tree: {ask: Which? Is it 'c' (and not 'd')?, yes: 0, no: {ask: Is e?, yes: 1, no: 0.5}}}",
         ),
         (
             "{id: b, decides: {check: {contains: c}, yes: 1, no: {ask: Is d, yes: 0.5, no: 0}}}",
@@ -235,11 +248,17 @@ def refusal_of(document: str) -> str:
     ],
 )
 def test_all_mistakes_of_a_criterion_are_answered_with_one_line(typed: str, meant: str) -> None:
-    """It is the line that is printed, once, and it is read."""
+    """It is the line that is printed, once, and it is read; with one more key, the line has that too, or is not printed."""
     said = refusal_of(f"criteria: [{typed}]")
     assert len(re.findall("rite {", said)) == 1
     assert f"rite {meant}" in said
     assert loads(f"aggregation: points\ncriteria: [b c, {re.split(', (?:or|and) ', meant)[0]}]").criteria
+    data = plain(parse(f"[{typed}]", "").root)
+    for index in range(len([*mappings_in(data)])):
+        more = copy.deepcopy(data)
+        [*mappings_in(more)][index]["zzq"] = "Zebra"
+        lines = re.findall(r"rite (\{(?!ask).*)", refusal_of(f"criteria: {on_a_line(more)}"))
+        assert [line for line in lines if "Zebra" not in line] == [], "a line lacks what was typed"
 
 
 @each_row(

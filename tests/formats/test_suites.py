@@ -255,6 +255,14 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
             "rubrics: {tone: [b]}\ncases: [{output: a, threshold: 0.5, rubric: {ref: tone}}]",
             "write rubrics: {tone: {threshold: 0.5, criteria: [b]}}",
         ),
+        (
+            "rubrics: {tone: {threshold: 0.9, criteria: [b]}}\ncases: [{output: a, threshold: 0.5, rubric: {ref: tone}}]",
+            "write rubrics: {tone: {threshold: 0.5, criteria: [b]}}",
+        ),
+        (
+            "rubric: [b c, {text: 'on ${day}', weight: 2}]\ncases: [{output: a, variables: {day: Friday}}]",
+            'write rubric: [b c, {text: "on {{ day }}", weight: 2}], which all cases share',
+        ),
         ("threshold: 0.5\ncases: [{output: a, rubric: b}]", "such as rubric: {threshold: 0.9, criteria: [Is polite]}"),
         ("cases: [{input: 'To ${{ env.city }}', rubric: a b}]", "no variable of the case is called city; write what it stands"),
         ("cases: [{input: 'To ${{ env.city }}', variables: {city: Rome}, rubric: a b}]", "write input: To Rome"),
@@ -385,8 +393,9 @@ def test_what_belongs_elsewhere_in_a_suite_is_told_its_place(document: str, said
         ("{inputs: {q: a}, epochs: 3, scorer: {ref: tone}}", "{input: a, runs: 3, rubric: {ref: tone}}"),
         (
             "{output: a, assert: [{type: icontains, value: b}, {type: llm-rubric, value: Is kind}]}",
-            "{output: a, rubric: [{check: {contains: {text: b, ignore_case: true}}}, Is kind]}",
+            "{output: a, rubric: [a b, {check: {contains: {text: b, ignore_case: true}}}, Is kind]}",
         ),
+        ("{output: a, threshold: 0.9, expects: c d}", "{output: a, rubric: {threshold: 0.9, criteria: [a b, c d]}}"),
     ],
 )  # fmt: skip
 def test_all_mistakes_of_a_case_are_answered_with_the_case_that_was_meant(case: str, meant: str) -> None:

@@ -15,6 +15,7 @@ from rubric.formats.document import KeyPath
 from rubric.formats.fields import SeveralError, WrongKeyError, message_of, problems_of
 from rubric.formats.native.checks import read_check
 from rubric.formats.native.meant_checks import CASES, check_in, check_of, has_threshold
+from rubric.formats.native.meant_whole import has_all
 from rubric.formats.yaml import LONGEST_LINE, on_a_line
 from rubric.internals.conversions import conversions, meant_value
 from rubric.internals.guesses import cures_in, word_cure
@@ -96,7 +97,12 @@ def tell(
         return None
     if len(line := on_a_line(mended)) > LONGEST_LINE or redact(line) != line:  # a secret is not repeated
         return None
-    return _with_line(found, data, mended, f"write {line}{_also(found, mended, data)}")
+    line += _also(found, mended, data)
+    left = {path[0] for path, error in found if len(path) == 1 and "leave it out" in message_of(error)}
+    typed = {key: each for key, each in data.items() if key not in left} if isinstance(data, dict) else data
+    if not has_all(typed, line):
+        return None
+    return _with_line(found, data, mended, f"write {line}")
 
 
 def _also(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], data: Any) -> str:
@@ -581,10 +587,11 @@ def _branch(data: Any) -> Any:
         if branches.keys() <= {"yes", "no"}:
             node |= branches
         elif len(branches) > 1 and node.keys() == {"ask"}:
-            *first, (_, node) = (({"ask": f"{node['ask']} Is it {label!r}?"}, each) for label, each in branches.items())
-            for question, each in reversed(first):
-                node = {**question, "yes": each, "no": node}
-            return node
+            *first, (label, whole) = branches.items()
+            other = f" (and not {label!r})"
+            for label, each in reversed(first):
+                whole, other = {"ask": f"{node['ask']} Is it {label!r}{other}?", "yes": each, "no": whole}, ""
+            return whole
         rest = {key: each for key, each in node.items() if key not in ("yes", "no")}
         if len(rest) == 1 and not isinstance(rest.get("ask"), str):
             asked, is_negated = _question_in(next((rest[key] for key in ("ask", "check") if key in rest), rest))

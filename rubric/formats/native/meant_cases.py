@@ -30,7 +30,12 @@ from rubric.values.runs import Message, ToolCall
 Problems = list[tuple[KeyPath, DefinitionError]]
 
 _TEXTS = ("input", "output", "reference")
-_ASSERTED = ("assert", "asserts", "assertions", "expect", "expects", "checks", "criteria", "evaluation_steps")
+_BESIDE = ("assert", "asserts", "assertions", "expect", "expects", "checks")
+"""The words for what a case must hold beside what all cases do."""
+_ASSERTED = (*_BESIDE, "criteria", "evaluation_steps")
+THRESHOLDS = ("threshold", "pass_threshold", "passing_score", "min_score", "pass_mark")
+"""The words for the threshold of a rubric, where they stand beside it."""
+
 _WHOLE = {"candidate", "test_case", "case", "sample", "example"}
 _NOTES = ("description", "comment", "comments", "note", "notes", "author", "owner")
 
@@ -87,7 +92,11 @@ def _as_typed(path: KeyPath, typed: Mapping[KeyPath, UnknownKeyError]) -> KeyPat
 
 
 def meant_case(
-    data: Any, read: Read, keys: Collection[str], criterion: Callable[[Any], dict[str, Any] | None]
+    data: Any,
+    read: Read,
+    keys: Collection[str],
+    criterion: Callable[[Any], dict[str, Any] | None],
+    shared: Mapping[str, Any] | None = None,
 ) -> dict[str, Any] | None:
     """
     Return the case that *data* is meant for, or None; *read* takes it.
@@ -97,10 +106,15 @@ def meant_case(
         read: Reads a case, or raises.
         keys: Those that a case has.
         criterion: Returns the criterion that is meant by a mapping, or None.
+        shared: The rubric of all cases, which holds beside what a case asserts; None if there is none.
     """
     if not isinstance(data, dict):
         return None
     found, typed = dict[str, Any](), data
+    asserted, bars = data.keys() & {*_BESIDE}, [key for key in data if key in THRESHOLDS]
+    if (bars and not asserted) or (asserted and shared is not None and not shared):
+        return None  # which is told alone, or is of a file
+    data = {key: value for key, value in data.items() if key not in bars}
     for key in _WHOLE & data.keys():
         if isinstance(data[key], dict) and not data[key].keys() & data.keys():  # its fields stand in the case itself
             data = {name: each for name, each in data.items() if name != key} | data[key]
@@ -114,14 +128,30 @@ def meant_case(
         if part is None or part.keys() & found.keys():
             return None
         found |= part
+    if asserted and (bars or shared):
+        found["rubric"] = _with_shared(found["rubric"], shared or {}, [typed[key] for key in bars])
+    found = _answered(found)
+    mended = ({"id": found.pop("id")} if "id" in found else {}) | found
+    return mended if mended != typed and reads(read, mended) else None
+
+
+def _answered(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields *found* of a case, of whose messages the last one, an answer, is graded."""
     messages: Any = found.get("messages")
     is_whole = isinstance(messages, list) and len(messages) > 1 and messages[-1].get("role") == "assistant"
     if is_whole and not {"output", "turns"} & found.keys():  # the answer is graded
         found = found | {"messages": messages[:-1], "output": messages[-1].get("content")}
         if len(messages) == 2 and "input" not in found and messages[0].get("role") == "user":  # noqa: PLR2004 - both
             found = {"input": found.pop("messages")[0].get("content"), **found}
-    mended = ({"id": found.pop("id")} if "id" in found else {}) | found
-    return mended if mended != typed and reads(read, mended) else None
+    return found
+
+
+def _with_shared(own: list[Any], shared: Mapping[str, Any], bars: list[Any]) -> Any:
+    """Return the criteria of the *shared* rubric and its *own* ones, with the threshold that *bars* has."""
+    both = [*shared.get("criteria", [shared["text"]] if "text" in shared else []), *own]
+    rest = {key: each for key, each in shared.items() if key not in ("criteria", "text")}
+    rest |= dict(zip(("threshold",), bars, strict=False))
+    return {**rest, "criteria": both} if rest else both
 
 
 def _part(
@@ -259,8 +289,9 @@ def _field(owner: str, key: object, keys: Collection[str]) -> str:
 def _value(name: str, value: Any) -> Any:
     """Return the *value* of the field called *name* in the form that files have."""
     if name in _TEXTS and not isinstance(value, str):
-        texts = [*value.values()] if isinstance(value, dict) else []
-        return texts[0] if len(texts) == 1 and isinstance(texts[0], str) else json.dumps(value, ensure_ascii=False)
+        ((key, text), *more) = value.items() if isinstance(value, dict) and value else [("", None)]
+        is_one = isinstance(text, str) and not more and _field("Case", key, _TEXTS) in _TEXTS
+        return text if is_one else json.dumps(value, ensure_ascii=False)
     if name == "id" and isinstance(value, int):
         return str(value)
     if name == "context" and isinstance(value, dict):

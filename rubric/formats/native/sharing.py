@@ -154,7 +154,15 @@ def _case(case: Data, defaults: Data, row: Data) -> Data:
 def fill_shared(key: str, value: Any, variables: Any, case: Data | None = None) -> Any:
     """Return *value*, shared at *key*, with the *variables* of a *case*; refuse a slot that none fills."""
     names, given = [*_mapping(variables)], partial(_variables_with, case or {})
-    check_slots(value, names, key, lambda text: on_a_line({key: text})[1:-1], _braces(key), given=given)
+
+    def line(text: str, meant: str) -> str:
+        known = {name: f"{{{{ {name} }}}}" for name in names}
+        whole = each_text(value, lambda each: meant if each == text else _with_values(known, each))
+        shared = on_a_line({key: whole})[1:-1]
+        shared = shared if len(shared) <= LONGEST_LINE else on_a_line(meant)
+        return f"{shared}, which all cases share" if case is not None else shared
+
+    check_slots(value, names, key, line, _braces(key), given=given)
     return fill_slots(value, variables)
 
 

@@ -15,7 +15,7 @@ from rubric.formats.fields import WRITERS, Gathering, SeveralError
 from rubric.formats.files import parse_file
 from rubric.formats.native.judge import read_any_judge, read_judges, refuse_votes
 from rubric.formats.native.meant import are_rows, tell
-from rubric.formats.native.meant_cases import meant_case, under_meant_keys
+from rubric.formats.native.meant_cases import THRESHOLDS, meant_case, under_meant_keys
 from rubric.formats.native.rubric import loading_of, meant_row, read_images, read_rubric, reading_from
 from rubric.formats.native.runs import read_call, read_message, read_metrics, read_run
 from rubric.formats.native.sharing import fill_shared, refuse_unfilled, share, spread, with_variables
@@ -109,8 +109,10 @@ def _tell(problems: list[Any], data: dict[Any, Any], case: Any) -> list[Any]:
             if any(path[:1] == ("cases",) for path, _ in error.problems):  # the rest is told by itself
                 raise
 
-    keys = [*fields.KEYS[Case].values()]
-    return tell(problems, case, lambda one: meant_case(one, read, keys, meant_row)) or problems
+    keys, defaults = [*fields.KEYS[Case].values()], data.get("defaults")
+    shared = data.get("rubric", defaults.get("rubric") if isinstance(defaults, dict) else None)
+    whole = None if shared is None else _whole_of(shared, data.get("rubrics"))
+    return tell(problems, case, lambda one: meant_case(one, read, keys, meant_row, whole)) or problems
 
 
 def _read_written_out(data: Any) -> Suite:
@@ -292,20 +294,22 @@ def _refuse_name(rubric: Any, named: Any) -> None:
         raise DefinitionError("", f"{rubric!r} is {said} under `rubrics`; {cures}")
 
 
-_THRESHOLDS = ("threshold", "pass_threshold", "passing_score", "min_score", "pass_mark")
+def _whole_of(rubric: Any, named: Any) -> dict[str, Any]:
+    """Return *rubric*, or that of those *named* to which it refers, as a mapping; {} if it is none."""
+    held = (named.get(rubric["ref"]) if isinstance(named, dict) else None) if _is_reference(rubric) else rubric
+    return {"text": held} if isinstance(held, str) else {"criteria": held} if isinstance(held, list) else held or {}
 
 
 def _refuse_threshold(data: dict[str, Any], rubric: Any, named: dict[Any, Any]) -> None:
     """Refuse a threshold beside a *rubric*, which is to have it, with the rubric that is meant; it leaves *data*."""
     name = rubric["ref"] if _is_reference(rubric) else None
-    whole = named.get(name) if name else rubric
-    whole = {"text": whole} if isinstance(whole, str) else {"criteria": whole} if isinstance(whole, list) else whole
-    key = next((each for each in _THRESHOLDS if each in data), "")
-    if not key or not isinstance(whole, dict):
+    whole = _whole_of(rubric, named)
+    key = next((each for each in THRESHOLDS if each in data), "")
+    if not key or not whole:
         return
     if _is_path(str(whole.get("text", ""))):
         raise fields.WrongKeyError(key, f"unknown key; the threshold is the rubric's; write it in {whole['text']}")
-    own = {"threshold": data.pop(key), **whole}
+    own = {"threshold": data.pop(key), **{name: each for name, each in whole.items() if name != "threshold"}}
     line = on_a_line({"rubrics": {name: own}} if name else {"rubric": own})[1:-1]
     if len(line) > LONGEST_LINE:
         line = "threshold: 0.8 there"
