@@ -240,7 +240,7 @@ def mappings_in(data: Any) -> Iterator[dict[Any, Any]]:
             "{text: Is b, tree: {ask: It is late, yes: 1, no: {ask: Is b, yes: 1, no: 0}}}",
         ),
         (
-            "{id: c, text: Is b, when: d}, {id: d, text: Is it late}",
+            "{id: c, text: Is b, when: zebra}, {id: zebra, text: Is it late}",
             "{id: c, text: Is b, tree: {ask: Is it late, yes: {ask: Is b, yes: 1, no: 0}, no: 1}}",
         ),
         ("{type: regex, value: Friday}", "{check: {matches: Friday}}"),
@@ -254,9 +254,9 @@ def test_all_mistakes_of_a_criterion_are_answered_with_one_line(typed: str, mean
     assert f"rite {meant}" in said
     assert loads(f"aggregation: points\ncriteria: [b c, {re.split(', (?:or|and) ', meant)[0]}]").criteria
     data = plain(parse(f"[{typed}]", "").root)
-    for index in range(len([*mappings_in(data)])):
+    for index in range(len([*mappings_in(data[0])])):
         more = copy.deepcopy(data)
-        [*mappings_in(more)][index]["zzq"] = "Zebra"
+        [*mappings_in(more[0])][index]["zzq"] = "Zebra"
         lines = re.findall(r"rite (\{(?!ask).*)", refusal_of(f"criteria: {on_a_line(more)}"))
         assert [line for line in lines if "Zebra" not in line] == [], "a line lacks what was typed"
 

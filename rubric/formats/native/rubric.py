@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -21,7 +21,6 @@ from rubric.formats.native.runs import read_candidate
 from rubric.formats.notes import Loading
 from rubric.formats.yaml import on_a_line
 from rubric.internals.fields import check_number, names_a_file, refuse_path
-from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guesses import criteria_of, word_cure
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Boolean, Letter, Likert, Scale, UnitScale, YesNo
@@ -87,13 +86,8 @@ def read_when(data: Any) -> When | None:
 _CONDITION = "a mapping with one of contains, regex, tool_called"
 
 
-def meant_row(data: Any, texts: Mapping[Any, str] = FrozenMap()) -> dict[str, Any] | None:
-    """Return the criterion that is meant by *data*, or None; a condition may be one of the *texts*, by its id."""
-    if isinstance(data, dict):
-        data = {
-            key: texts.get(each, each) if key in CONDITIONS and isinstance(each, str) else each
-            for key, each in data.items()
-        }
+def meant_row(data: Any) -> dict[str, Any] | None:
+    """Return the criterion that is meant by *data*, or None."""
     if isinstance(data, list) and [*map(type, data)] in ([str, int], [str, float]):
         data = {"text": data[0], "weight": data[1]}
     return meant_criterion(data, _read_one, [*ANSWERS, *fields.KEYS[Criterion].values()])
@@ -159,7 +153,10 @@ def read_criteria(data: Any) -> list[Criterion]:
     }
     for index, item in enumerate(data):
         with gathering.at(index):
-            criterion = read_or_tell(_read_one, item, lambda given: meant_row(given, texts))
+            row: Any = item  # a condition may be another criterion, by its id
+            if isinstance(item, dict) and any(isinstance(item.get(key), str) for key in CONDITIONS):
+                row = {key: texts.get(str(each), each) if key in CONDITIONS else each for key, each in item.items()}
+            criterion = read_or_tell(_read_one, row, meant_row)
             criteria.append(criterion)
             first = seen.setdefault(criterion.id, index)
             if first != index:
