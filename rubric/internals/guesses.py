@@ -376,10 +376,12 @@ def key_cure(owner: str, key: object, allowed: Iterable[str], value: object = No
     of_kind = f"{owner}.{kind_in_files(value)}"  # a key may mean another thing with another kind of value
     means = table()["keys"].get(of_kind, {}).values()
     owner = of_kind if any(str(key) in words.split() for words in means) else owner
-    near = nearest(shorten(str(key), 40), names, 0.75)
-    other = f"; did you mean {near[0]!r}?" if near else f"; allowed: {', '.join(names)}"
+    near = [] if key in names else nearest(shorten(str(key), 40), names, 0.75)
+    said = table()["otherwise"].get(owner, "")
+    other = f"; did you mean {near[0]!r}?" if near else f"; allowed: {', '.join(names)}{said and f'; {said}'}"
     cure = word_cure("keys", owner, str(key), names) or other
     one = value[0] if isinstance(value, list) and len(value) == 1 else value
+    one = next((each for each in one.values() if isinstance(each, int | float)), one) if isinstance(one, dict) else one
     plain = str(one).strip("$€£ ")
     is_one = isinstance(one, str | int | float) and not isinstance(one, bool) and re.fullmatch(r"[\w./:%-]+", plain)
     return re.sub(r"\{value\|(.*?)\}", plain if is_one and len(plain) <= SHORT else r"\1", cure)

@@ -181,8 +181,34 @@ def mappings_in(data: Any) -> Iterator[dict[Any, Any]]:
         ),
         ("{check: {max_words: 120}}", "{check: {assertion: {type: word-count, value: {max: 120}}}}"),
         ("{type: min_words, value: 3}", "{check: {assertion: {type: word-count, value: {min: 3}}}}"),
-        ("{check: {min_length: 9}}", '{check: {matches: "(?s).{9}"}}'),
-        ("{check: {maxLength: 200}}", '{check: {matches: "(?s).{201}"}, polarity: guard}'),
+        (
+            "{check: {min_length: 9}}",
+            "{check: {assertion: {type: javascript, value: output.length >= 9}}}, or, of words, {check: {assertion: ",
+        ),
+        ("{check: {maxChars: 200}}", "{check: {assertion: {type: javascript, value: output.length <= 200}}}"),
+        ("{check: {words: {lt: 40}}}", "{check: {assertion: {type: word-count, value: {max: 39}}}}"),
+        (
+            "{text: a, scale: 1-5, anchors: {1: b, 3: c, 5: d}, min: 3}",
+            "{text: a, min_score: 0.5, levels: {1: b, 3: c, 5: d}}",
+        ),
+        ("{check: {is_json: {schema: {type: object}}}}", "{check: {fits_schema: {type: object}}}"),
+        (
+            "{check: {json_path: 'b[0].c', equals: 2}}",
+            "{check: {fits_schema: {type: object, properties: {b: {type: array, prefixItems: [{type: object, ",
+        ),
+        (
+            "{id: a, check: {all_of: [{contains: b}, {not_contains: c}]}}",
+            "{id: a, rubric: {aggregation: min, criteria: [{check: {contains: b}}, {check: {contains: c}, polarity: guard}]}}",
+        ),
+        (
+            "{any_of: [Is b, {check: {contains: c}}]}",
+            "{rubric: {threshold: 0.5, all_or_nothing: true, criteria: [Is b, {check: {contains: c}}]}}",
+        ),
+        ("{all_of: [Is b, Is c]}", "{rubric: {aggregation: min, criteria: [Is b, Is c]}}"),
+        (
+            "{check: {contains: b, max_words: 9}}",
+            "{rubric: {aggregation: min, criteria: [{check: {contains: b}}, {check: {assertion: ",
+        ),
         ("{text: a, levels: 1..5, min_score: 4}", "{text: a, levels: 1..5, min_score: 0.75}"),
         ("{check: contains, value: refund}", "{check: {contains: refund}}"),
         ("{check: {any_of: [{contains: a.b}, {regex: '[0-9]+'}]}}", r"{check: {matches: 'a\.b|[0-9]+'}}"),
@@ -252,7 +278,8 @@ def test_all_mistakes_of_a_criterion_are_answered_with_one_line(typed: str, mean
     said = refusal_of(f"criteria: [{typed}]")
     assert len(re.findall("rite {", said)) == 1
     assert f"rite {meant}" in said
-    assert loads(f"aggregation: points\ncriteria: [b c, {re.split(', (?:or|and) ', meant)[0]}]").criteria
+    line = re.split(r", (?:or|and|which|where)\b", said[said.index(f"rite {meant}") + 5 :].split("\n")[0])[0]
+    assert loads(f"aggregation: points\ncriteria: [b c, {line}]").criteria
     data = plain(parse(f"[{typed}]", "").root)
     for index in range(len([*mappings_in(data[0])])):
         more = copy.deepcopy(data)
@@ -302,11 +329,18 @@ def test_what_stands_beside_the_line_is_read_too(typed: str, said: str) -> None:
         ("{any_of: [{contains: a+b}, {icontains: HI}]}", "oh hi", "aab"),
         ("{none_of: [a, {regex: b+}]}", "c", "bb"),
         ("{enum: [a, b]}", "b", "ab"),
+        ("{length: {lt: 4}}", "abc", "abcd"),
+        ("{length: {min: 2, max: 3}}", "abc", "a"),
+        ("{words: {gt: 1}}", "a b", "a"),
+        ("{json_path: 'b[1].c', equals: 2}", '{"b": [0, {"c": 2}]}', '{"b": [{"c": 2}]}'),
+        ("{all_of: [{contains: a}, {not_contains: b}]}", "a", "ab"),
+        ("{any_of: [{contains: a}, {max_words: 1}]}", "b", "b c"),
+        ("{contains: a, max_words: 1}", "a", "a b"),
     ],
 )
 def test_the_check_that_is_printed_decides_what_was_typed(typed: str, meets: str, fails: str) -> None:
     """A reply that holds what was typed passes, and another fails."""
-    line = re.search(r"rite ({.*})", refusal_of(f"criteria: [{{check: {typed}}}]"))
+    line = re.search(r"rite ({.*?}+)(, or|$)", refusal_of(f"criteria: [{{check: {typed}}}]"), re.MULTILINE)
     assert line is not None
     rubric = loads(f"criteria: [{line[1]}]")
     assert [grade(reply, rubric, "offline").passed for reply in (meets, fails)] == [True, False]

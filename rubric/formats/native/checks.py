@@ -63,7 +63,7 @@ def _read_assertion(data: Any) -> Check:
 _FIRST = ("contains", "starts_with", "ends_with", "contains_any", "contains_all", "equals", "matches")
 CHECKS: dict[Any, Callable[[Any], Check]] = {
     **{name: ROWS[name].reader() for name in _FIRST},
-    "fits_schema": lambda data: checks.FitsSchema(fields.read_free(data)),
+    "fits_schema": lambda data: checks.FitsSchema(fields.read_free(fields.as_dict(data, "a JSON Schema, written out"))),
     **{name: row.reader() for name, row in ROWS.items() if name not in _FIRST},
     "run": read_rules,
     "assertion": _read_assertion,

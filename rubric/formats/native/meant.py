@@ -14,7 +14,7 @@ from rubric.errors import DefinitionError
 from rubric.formats.document import KeyPath
 from rubric.formats.fields import SeveralError, WrongKeyError, message_of, problems_of
 from rubric.formats.native.checks import read_check
-from rubric.formats.native.meant_checks import CASES, check_in, check_of, has_threshold
+from rubric.formats.native.meant_checks import CASES, check_in, check_of, has_threshold, of_bounds, of_several
 from rubric.formats.native.meant_whole import has_all
 from rubric.formats.yaml import LONGEST_LINE, on_a_line
 from rubric.internals.conversions import conversions, meant_value
@@ -111,6 +111,11 @@ def _also(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], d
     said = f", or {other[0]}" if other else ""
     if "contains_all" in meant.get("check", ()) and "all" not in repr(data):
         said += ", or for one of them, contains_any"
+    if (bounds := re.findall(r"output\.length (\S+) (\d+)", str(meant.get("check")))) and re.search(
+        "(?i)len", str(data)
+    ):
+        words = of_bounds([(sign, int(most)) for sign, most in bounds], are_words=True)
+        said += f", or, of words, {on_a_line({**meant, **words})}"
     if _ASKED in str(meant.get("tree")) and _ASKED not in str(data):
         said += ", where a judge answers, and not code"
     tree = meant.get("tree", {})
@@ -252,6 +257,10 @@ def _together(rest: dict[str, Any], keys: Collection[str]) -> Iterator[dict[str,
 
     yield from _typed(rest, take)
     yield from _steps_in(rest, take)
+    scaled = {"scale", "levels", "range", "anchors"} & rest.keys() and not _scale_in(rest)
+    if scaled and isinstance(bar := next((rest.get(key) for key in _LOW.split() if key in rest), None), int | float):
+        take(_LOW)
+        yield {"min_score": bar}
     option = next((key for key in CASES if isinstance(rest.get(key), bool)), "")
     if option and isinstance(rest.get("check"), dict) and len(rest["check"]) == 1:
         yield check_in({**rest.pop("check"), option: rest.pop(option)})
@@ -342,6 +351,9 @@ def _tree_in(rest: dict[str, Any]) -> dict[str, Any]:
 
 def _alone(key: str, value: Any, keys: Collection[str]) -> dict[str, Any]:
     """Return the field, or the fields, that a *key* with its *value* stands for."""
+    if key not in keys and isinstance(value, list) and (many := re.fullmatch("(any|all|none)(?:_of|Of)", key)):
+        rows = [{"text": each, "polarity": "guard"} for each in value] if many[1] == "none" else value
+        return of_several(rows, is_all=many[1] != "any", are_checks=False)
     if key not in keys and (fields := check_of(key, value)):
         return fields
     if key in ("check", "assert", "assertion"):

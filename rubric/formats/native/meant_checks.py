@@ -12,6 +12,8 @@ from rubric.formats.native.meant_rules import CALLED, call_in, call_with, run_ch
 _NAMES = {"regex": "matches", "pattern": "matches", "startswith": "starts_with", "endswith": "ends_with"}
 _DENIED = {"contain": "contains", "include": "contains", "mention": "contains", "match": "matches", "call": "calls"}
 """The checks that are named with `must_not` before them."""
+MANY = re.compile("(contains_)?(any|all|one|some)(_of|Of)?|or|and|every")
+"""The names of several checks, of which all or one must hold."""
 CASES = {"ignore_case": True, "case_insensitive": True, "ignorecase": True, "case_sensitive": False}
 """What an option that is true says of capital letters."""
 
@@ -30,45 +32,60 @@ def check_in(value: Any) -> dict[str, Any]:
         return {"check": {"matches": f"(?i){pattern[1]}" if pattern[2] else pattern[1]}}
     if isinstance(value, str):
         return {} if value == "is_json" else check_of(value, None)
-    if isinstance(value, dict) and (whole := _json_in(value) or _fields_in(value)):
+    whole = isinstance(value, dict) and (_json_in(value) or _fields_in(value))
+    if whole or (whole := run_check_in(value)):
         return {"check": whole}
-    if ran := run_check_in(value):
-        return {"check": ran}
-    if isinstance(value, dict) and len(value) == 2 and (call := call_with(value)):  # noqa: PLR2004 - it and its arguments
+    if not isinstance(value, dict):
+        return {}
+    if len(value) == 2 and (pair := _pair_in(value)) is not None:  # noqa: PLR2004 - it and what belongs to it
+        return pair
+    found = [check_of(str(name), each) for name, each in value.items()]
+    if len(found) > 1 and all(found):
+        return of_several([{name: each} for name, each in value.items()], is_all=True, are_checks=True)
+    return found[0] if len(found) == 1 else {}
+
+
+def _pair_in(value: Mapping[Any, Any]) -> dict[str, Any] | None:
+    """Return the fields that are meant by a check and the one key beside it in *value*; None if they are two checks."""
+    if call := call_with(value):
         return check_of(*call)
-    if isinstance(value, dict) and len(value) == 2 and "threshold" in value:  # noqa: PLR2004 - a metric and its bar
+    if "threshold" in value:
         metric = next(key for key in value if key != "threshold")
         found = check_of(metric, value[metric]).get("check", {})
         is_metric = "assertion" in found and isinstance(value[metric], str)
         return {"check": {"assertion": {**found["assertion"], "threshold": value["threshold"]}}} if is_metric else {}
-    if isinstance(value, dict) and value.keys() == {"type", "value"}:
+    if value.keys() == {"type", "value"}:
         return check_of(str(value["type"]), value["value"])
-    if isinstance(value, dict) and len(value) == 2 and (case := _case_in(value)) is not None:  # noqa: PLR2004 - it and a check
-        name, text = next(item for item in value.items() if item[0] not in (*CASES, "flags"))
-        if _NAMES.get(name, name) == "matches":
-            return {"check": {"matches": f"(?i){text}" if case else text}}
-        return {"check": {name: {"text": text, "ignore_case": case}}}
-    return (
-        check_of(str(next(iter(value))), next(iter(value.values())))
-        if isinstance(value, dict) and len(value) == 1
-        else {}
-    )
+    if (case := _case_in(value)) is None:
+        return None
+    name, text = next(item for item in value.items() if item[0] not in (*CASES, "flags"))
+    if _NAMES.get(name, name) == "matches":
+        return {"check": {"matches": f"(?i){text}" if case else text}}
+    return {"check": {name: {"text": text, "ignore_case": case}}}
 
 
 def _json_in(value: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the check of a value within JSON, which *value* names by a path of keys; {} if it names none."""
-    path = next((value[key] for key in ("jsonpath", "json_path", "json-path", "path", "field") if key in value), "")
+    path = str(next((value[key] for key in _PATHS if key in value), ""))
     said = [each for key, each in value.items() if key in ("equals", "value", "is", "const", "expected", "eq")]
-    if (
-        len(value) - len(said) != 1
-        or len(said) != 1
-        or not re.fullmatch(r"(\$\.)?[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", str(path))
-    ):
+    steps = re.findall(r"\.?([A-Za-z_]\w*)|\[(\d)\]", path.removeprefix("$"))
+    is_whole = "".join(f".{key}" if key else f"[{at}]" for key, at in steps) == f".{path.removeprefix('$').lstrip('.')}"
+    if len(value) - len(said) != 1 or len(said) != 1 or not is_whole:
         return {}
     schema: dict[str, Any] = {"const": said[0]}
-    for key in reversed(str(path).removeprefix("$.").split(".")):
-        schema = {"properties": {key: schema}, "required": [key]}
-    return {"fits_schema": {"type": "object", **schema}}
+    for key, at in reversed(steps):
+        one = {"type": "object", "properties": {key: schema}, "required": [key]}
+        each = {
+            "type": "array",
+            "prefixItems": [*({} for _ in range(int(at or 0))), schema],
+            "minItems": int(at or 0) + 1,
+        }
+        schema = one if key else each
+    return {"fits_schema": schema}
+
+
+_PATHS = ("jsonpath", "json_path", "json-path", "path", "field")
+"""The words for a path of keys within JSON."""
 
 
 def _fields_in(value: Mapping[Any, Any]) -> dict[str, Any]:
@@ -87,20 +104,18 @@ def check_of(name: str, value: Any) -> dict[str, Any]:
         any_of = "any_of" if name in ("contains", None) and isinstance(value, list) else name  # none of them
         found = check_of(any_of, value) if any_of else check_in(value)
         return {**found, "polarity": "guard"} if found else {}
-    if name in ("length", "words", "word_count", "word-count") and isinstance(value, dict):
-        bounds = [_bound(f"{bound}_{name.replace('-', '_')}", most) for bound, most in value.items()]
-        whole = value.keys() == {"min", "max"} and name != "length" and all(bounds)
-        return {"check": _words(value)} if whole else bounds[0] if len(bounds) == 1 else {}
-    if (many := re.fullmatch("(contains_)?(any|all|one|some)(_of)?|or|and", name)) and isinstance(value, list):
-        return _of_several(value, is_all=name == "and" or many[2] == "all")
+    if (many := MANY.fullmatch(name)) and isinstance(value, list):
+        return of_several(value, is_all=name in ("and", "every", "all") or many[2] == "all", are_checks=True)
+    if name in _PATHS and isinstance(value, dict):
+        return {"check": whole} if (whole := _json_in(value)) else {}
     if name in CALLED or (name in ("order", "in_order", "call_order", "tool_order") and isinstance(value, list)):
         return {"check": call_in(value)}
-    if re.fullmatch("is[-_]json|(json_?)?schema", name, re.IGNORECASE) and (value in (None, {}) or value is True):
-        return {"check": "is_json"}
-    if re.fullmatch("is[-_]json|(json_?)?schema", name, re.IGNORECASE) and isinstance(value, dict):
-        return {"check": {"fits_schema": value}}
+    if re.fullmatch("is[-_]json|(json_?)?schema", name, re.IGNORECASE):
+        value = value["schema"] if isinstance(value, dict) and [*value] == ["schema"] else value
+        is_bare = value in (None, {}) or value is True
+        return {"check": "is_json"} if is_bare else {"check": {"fits_schema": value}} if isinstance(value, dict) else {}
     if isinstance(value, str) and (metric := re.fullmatch("(rouge)([-_]?[nl1-9])?|bleu|gleu|meteor|levenshtein", name)):
-        return {"check": {"assertion": {"type": "rouge-n" if metric[1] else name, "value": value}}}
+        return {"check": _assertion("rouge-n" if metric[1] else name, value)}
     return _of_texts(name, value)
 
 
@@ -111,7 +126,7 @@ def _of_texts(name: str, value: Any) -> dict[str, Any]:
     if name == "contains" and isinstance(value, list):
         return {"check": {"contains_all": value}}
     if _NAMES.get(name, name) in ("starts_with", "ends_with") and isinstance(value, list):
-        return _of_several([{name: each} for each in value], is_all=False)
+        return of_several([{name: each} for each in value], is_all=False, are_checks=True)
     values = value.get("values") if isinstance(value, dict) else value
     if name in ("accepted_values", "equals_any", "in", "enum") and isinstance(values, list):
         return {"check": {"matches": f"^(?:{'|'.join(_escaped(str(each)) for each in values)})$"}}
@@ -119,13 +134,26 @@ def _of_texts(name: str, value: Any) -> dict[str, Any]:
     return {"check": {known: value}} if known else _bound(name.lower(), value)
 
 
-def _of_several(checks: list[Any], *, is_all: bool) -> dict[str, Any]:
-    """Return the one check for all, or for any, of several *checks* for texts; {} if there is none."""
-    texts = [each.get("contains") if isinstance(each, dict) and len(each) == 1 else each for each in checks]
-    if all(isinstance(each, str) for each in texts):
+def of_several(parts: list[Any], *, is_all: bool, are_checks: bool) -> dict[str, Any]:
+    """Return the fields that all, or any, of several *parts* stand for, criteria or checks; {} if one is neither."""
+    texts = [each.get("contains") if isinstance(each, dict) and len(each) == 1 else each for each in parts]
+    if are_checks and all(isinstance(each, str) for each in texts):
         return {"check": {f"contains_{'all' if is_all else 'any'}": texts}}
-    patterns = [_pattern(each) for each in checks if not is_all]
-    return {} if is_all or None in patterns else {"check": {"matches": "|".join(map(str, patterns))}}
+    patterns = [_pattern(each) for each in parts if are_checks and not is_all]
+    if patterns and None not in patterns:
+        return {"check": {"matches": "|".join(map(str, patterns))}}
+    rows = [each if isinstance(each, str) and not are_checks else _row(each) for each in parts]
+    if {} in rows or (not is_all and any("polarity" in row for row in rows)):  # what must not hold fails all
+        return {}
+    how = {"aggregation": "min"} if is_all else {"threshold": 100 // len(rows) / 100, "all_or_nothing": True}
+    return {"rubric": {**how, "criteria": rows}}
+
+
+def _row(part: Any) -> dict[str, Any]:
+    """Return the criterion that *part*, one of several, stands for; {} if it stands for none."""
+    if isinstance(part, dict) and part.keys() & {"text", "check", "rubric", "tree"}:
+        return {**part, **check_in(part["check"])} if "check" in part else part
+    return check_in(part if isinstance(part, dict) else {"contains": part})
 
 
 def _pattern(check: Any) -> str | None:
@@ -147,20 +175,50 @@ def _escaped(text: str) -> str:
     return re.sub(r"([.^$*+?{}\[\]\\|()])", r"\\\1", text)
 
 
-def _words(bounds: Mapping[str, int]) -> dict[str, Any]:
-    return {"assertion": {"type": "word-count", "value": dict(bounds)}}
-
-
 def _bound(name: str, value: Any) -> dict[str, Any]:
-    """Return the fields that are meant by the most, or the fewest, words or letters; {} if *name* is no such bound."""
-    found = re.fullmatch("(max|min)_?(length|chars|characters|words?|word_?count)", name)
-    if found is None or type(value) is not int:
+    """Return the check of the most, or the fewest, words or letters, as `{max_words: 9}`; {} if *name* is no bound."""
+    found = re.fullmatch(
+        "(?:(max|min|at_most|at_least)_?)?(len(?:gth)?|size|chars?|char(?:acter)?s?(?:_count)?|words?(?:[-_]?count)?)",
+        name,
+    )
+    if found is None:
         return {}
-    if found[2].startswith("word"):
-        return {"check": _words({found[1]: value})}
-    if found[1] == "min":
-        return {"check": {"matches": f"(?s).{{{value}}}"}}
-    return {"check": {"matches": f"(?s).{{{value + 1}}}"}, "polarity": "guard"}
+    typed = re.fullmatch(r"(<=?|>=?|==) ?(\d+)", value) if isinstance(value, str) else None
+    given = {typed[1]: int(typed[2])} if typed else value if isinstance(value, dict) else {found[1]: value}
+    bounds, unit = list[tuple[str, int]](), found[2]
+    for key, most in given.items():
+        word, _, of = (
+            str(key).partition("_")
+            if key in (f"{end}_{of}" for end in ("max", "min") for of in _UNITS)
+            else (str(key), "", "")
+        )
+        unit = of or unit
+        if word not in _SIGNS or type(most) is not int:
+            return {}
+        bounds.append((_SIGNS[word], most))
+    return of_bounds(bounds, are_words=unit.startswith("word"))
+
+
+_UNITS = ("words", "chars", "characters", "length")
+_SIGNS = {
+    **dict.fromkeys(("max", "maximum", "at_most", "most", "lte", "le", "<=", "up_to"), "<="),
+    **dict.fromkeys(("min", "minimum", "at_least", "least", "gte", "ge", ">="), ">="),
+    **dict.fromkeys(("lt", "less_than", "below", "under", "<"), "<"),
+    **dict.fromkeys(("gt", "more_than", "greater_than", "above", "over", ">"), ">"),
+}
+"""The words for a bound."""
+
+
+def of_bounds(bounds: list[tuple[str, int]], *, are_words: bool) -> dict[str, Any]:
+    """Return the check that the words, or the letters, are within *bounds*."""
+    if not are_words:
+        return {"check": _assertion("javascript", " && ".join(f"output.length {sign} {most}" for sign, most in bounds))}
+    ends = {"<=": ("max", 0), "<": ("max", -1), ">=": ("min", 0), ">": ("min", 1)}
+    return {"check": _assertion("word-count", {ends[sign][0]: most + ends[sign][1] for sign, most in bounds})}
+
+
+def _assertion(kind: str, value: Any) -> dict[str, Any]:
+    return {"assertion": {"type": kind, "value": value}}
 
 
 def has_threshold(name: str) -> bool:

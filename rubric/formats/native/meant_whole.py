@@ -50,7 +50,7 @@ def _is_in(number: float, numbers: set[float]) -> bool:
     """True if *number* is among *numbers*, also as a share of a scale or of a hundred, or as the first beyond."""
     ends = [each for each in numbers if each % 1 == 0][:_MOST]
     shares = {round((number - low) / (high - low), 4) for low in ends for high in ends if low <= number <= high != low}
-    return bool({number, number + 1, number / 100, *shares} & numbers) or number == 0
+    return bool({number, number + 1, number - 1, number / 100, *shares} & numbers) or number == 0
 
 
 def _names(data: object) -> Iterator[str]:
