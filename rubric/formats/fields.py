@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache, cached_property, partial
@@ -422,7 +423,8 @@ def read_as(read: Callable[[Any], T], document: Document) -> T:
     except RecursionError:
         raise load_error(document.source, document.root.place, TOO_DEEP) from None
     if found or value is None:
-        raise LoadError([*_problems(found, document.source)])
+        is_suite = "cases" in getattr(document.root, "named", ())
+        raise LoadError([*_problems(found, document.source, "suite" if is_suite else "rubric")])
     return value
 
 
@@ -438,7 +440,7 @@ def _whole(found: list[tuple[KeyPath, DefinitionError]]) -> Iterator[tuple[KeyPa
 
 
 def _problems(
-    found: dict[tuple[int, int, bool], tuple[KeyPath, DefinitionError | str]], source: str
+    found: dict[tuple[int, int, bool], tuple[KeyPath, DefinitionError | str]], source: str, kind: str
 ) -> Iterator[Problem]:
     for position, key in enumerate(sorted(found)):
         (path, what), place = found[key], key[:2]
@@ -446,6 +448,10 @@ def _problems(
             yield Problem(source, *place, "", f"and {len(found) - MOST} more problems from here on")
             return
         message = what if isinstance(what, str) else message_of(what)  # here, since only MOST problems are shown
+        if source[:1] != "<":
+            message = re.sub(
+                rf"(?<=rubric )([a-z-]+) {kind}\.yaml\b", lambda found: f"{found[1]} {shlex.quote(source)}", message
+            )
         yield Problem(source, *place, show_path(path), shorten(message, 900))
 
 

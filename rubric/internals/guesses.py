@@ -381,7 +381,13 @@ def key_cure(owner: str, key: object, allowed: Iterable[str], value: object = No
     other = f"; did you mean {near[0]!r}?" if near else f"; allowed: {', '.join(names)}{said and f'; {said}'}"
     cure = word_cure("keys", owner, str(key), names) or other
     one = value[0] if isinstance(value, list) and len(value) == 1 else value
-    one = next((each for each in one.values() if isinstance(each, int | float)), one) if isinstance(one, dict) else one
+    if isinstance(one, dict) and "{value|" in cure:  # of several, the one that has a word for the same
+        named = [name for name in one if word_cure("keys", owner, str(name), names) == cure]
+        left = [str(name) for name in one if [name] != named]
+        one, cure = (
+            one[named[0]] if len(named) == 1 else None,
+            cure + (f"; no option is for {', '.join(left)}" if named and left else ""),
+        )
     plain = str(one).strip("$€£ ")
     is_one = isinstance(one, str | int | float) and not isinstance(one, bool) and re.fullmatch(r"[\w./:%-]+", plain)
     return re.sub(r"\{value\|(.*?)\}", plain if is_one and len(plain) <= SHORT else r"\1", cure)

@@ -354,11 +354,38 @@ def test_the_check_that_is_printed_decides_what_was_typed(typed: str, meets: str
             "threshold: 6\ncriteria: [{text: a, weight: 5}, {text: b, weight: 3}, {text: c, polarity: penalty, weight: 0}]",
             "6 of the 8 points of its criteria is threshold: 0.75",
         ),
+        ("threshold: {pass: 80%, warn: 60%}\ncriteria: [a b]", "write threshold: 0.8 and borderline: 0.6; "),
+        ("threshold: {min: 80}\ncriteria: [a b]", "write threshold: 0.8"),
     ],
 )
 def test_a_threshold_in_another_form_is_answered_with_the_one_that_is_meant(document: str, said: str) -> None:
     """Two bars are a threshold and what is borderline; points are a share of those that the criteria have."""
     assert said in refusal_of(document)
+
+
+@each_row(
+    ("document", "meant"),
+    [
+        (
+            "weights: {c: 3, d: 1}\ncriteria: {c: Is c, d: Is d}",
+            "criteria: [{id: c, text: Is c, weight: 3}, {id: d, text: Is d, weight: 1}]",
+        ),
+        ("required: [is-b]\ncriteria: [Is b, Is c]", "criteria: [{text: Is b, required: true}, {text: Is c}]"),
+        (
+            ".b: {weight: 2, evidence: true}\ncriteria: [{text: Is c, extends: .b}, Is d]",
+            "criteria: [{text: Is c, weight: 2, evidence: true}, {text: Is d}]",
+        ),
+        ("weights: {c: 3}\nthresholds: {c: 0.5}\ncriteria: [{id: c, text: Is c}]", "weight: 3, min_score: 0.5}]"),
+    ],
+)
+def test_fields_of_criteria_that_stand_apart_are_answered_with_the_criteria_that_have_them(
+    document: str, meant: str
+) -> None:
+    """By their ids, or in a template, all of them are in the line, which is read."""
+    line = re.search(r"write (criteria: \[.*\])", refusal_of(document))
+    assert line is not None
+    assert meant in line[1]
+    assert loads(line[1]).criteria
 
 
 @each_row(

@@ -11,6 +11,7 @@ from rubric.errors import DefinitionError, DumpError
 from rubric.formats import fields
 from rubric.formats.fields import WRITERS, mismatch
 from rubric.formats.yaml import on_a_line
+from rubric.values.criteria import Criterion
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 
 
@@ -37,19 +38,50 @@ def read_any_judge(data: Any) -> AnyJudge | None:
             message = "a file sets no parameters of the vendor's; give them in code: Judge(params=...)"
             raise fields.SeveralError([(("params",), fields.WrongKeyError("", message))])
         case dict():
-            _refuse_provider(data)
+            _refuse_meant(data)
             return _read_judge(data)
         case _:
             raise mismatch("a model's name, or a mapping with model, jury, panel or cascade", data)
 
 
-def _refuse_provider(data: dict[Any, Any]) -> None:
-    """Refuse a vendor beside the name of its model, with the one name of both."""
+def _refuse_meant(data: dict[Any, Any]) -> None:
+    """Refuse a vendor beside the name of its model, and several votes of a judge, with the judge that is meant."""
+    if (jury := _jury_of(data)) is not data and (line := _line(jury)):
+        raise DefinitionError("", f"several votes of one judge are a jury{line}")
     vendor, model = data.get("provider"), data.get("model")
     if isinstance(vendor, str) and isinstance(model, str):
         rest = {key: value for key, value in data.items() if key not in ("provider", "model")}
         name = model if "/" in model else f"{vendor}/{model}"
         raise DefinitionError("", f"provider and model are one name{_line({'model': name, **rest})}")
+
+
+def _jury_of(judge: Any) -> Any:
+    """Return the jury that *judge* is meant for, if it says how often it votes; else itself."""
+    votes = next((key for key in _VOTES if isinstance(judge, dict) and type(judge.get(key)) is int), "")
+    rest = {key: each for key, each in judge.items() if key != votes} if votes else judge
+    return {"jury": {"judge": rest["model"] if [*rest] == ["model"] else rest, "size": judge[votes]}} if votes else rest
+
+
+_VOTES = ("votes", "size", "samples", "n_samples", "n", "n_votes", "num_votes", "repeat", "repeats")
+
+
+def refuse_named_judges(data: dict[Any, Any]) -> None:
+    """Refuse judges that the criteria of *data*, a suite, name, with those of the criteria by their ids."""
+    rubric, named = data.get("rubric"), data.get("judges")
+    listed = rubric.get("criteria") if isinstance(rubric, dict) else rubric
+    rows = [each for each in (listed if isinstance(listed, list) else ()) if isinstance(each, dict) and "judge" in each]
+    names = [each["judge"] for each in rows if isinstance(each["judge"], str) and isinstance(each.get("text", ""), str)]
+    if not names or len(names) != len(rows) or not isinstance(named, dict) or {*names} != named.keys():
+        return
+    ids = [str(each.get("id") or Criterion(each.get("text") or "x").id) for each in rows]
+    own = {id_: _jury_of(named[name]) for id_, name in zip(ids, names, strict=True)}
+    try:
+        read_judges(own)
+    except (DefinitionError, fields.SeveralError):
+        return
+    cure = f"write defaults: {on_a_line({'judges': own})}, and leave judge out of the criteria"
+    said = "unknown key; judges of single criteria belong to cases, by the ids of the criteria"
+    raise fields.WrongKeyError("judges", f"{said}; {cure}")
 
 
 def _within(data: dict[Any, Any], kind: str) -> str:
@@ -63,9 +95,14 @@ def _within(data: dict[Any, Any], kind: str) -> str:
         held = {"first": held[0], "then": held[1], **({} if "when" in rest else {"when": "borderline"})}
     elif not isinstance(held, dict) or name not in held:  # it is a judge
         held = {name: [held] if name == "judges" and not isinstance(held, list) else held}
-    if kind == "panel":
+    if kind == "panel" and "default" not in rest:
         held = _panel_of({**held, **rest})
         rest = {}
+    if kind == "panel" and "default" in rest and isinstance(data[kind], dict):
+        own = on_a_line({"judges": data[kind]})
+        return (
+            f"those of single criteria stand beside it; write judge: {on_a_line(rest['default'])} and defaults: {own}"
+        )
     if surplus := [key for key in {**held, **rest} if key not in fields_dict(of)]:
         return f"{surplus[0]} is no field of a {kind}, which has {', '.join(fields_dict(of))}"
     return f"what a {kind} has is a mapping{_line({kind: {**held, **rest}})}"
@@ -86,6 +123,11 @@ def _panel_of(data: dict[Any, Any]) -> dict[str, Any]:
 
 def refuse_votes(data: dict[Any, Any]) -> None:
     """Refuse how judges vote where it stands in *data*, a suite, with the panel that is meant."""
+    held = next((data[key] for key in ("jury", "panel") if isinstance(data.get(key), dict)), {})
+    if isinstance(held.get("judges", held.get("models")), list):
+        key = next(key for key in ("jury", "panel") if data.get(key) is held)
+        line = _line({"panel": _panel_of(held)}).replace("write ", "write judge: ")
+        raise fields.WrongKeyError(key, f"unknown key; several judges are a panel{line}")
     votes = {key: value for key, value in data.items() if key in _PANEL and key not in ("aggregate", "aggregation")}
     several = data.get("judge") if isinstance(data.get("judge"), list) else None
     if votes and (several or isinstance(votes.get("judges", votes.get("models")), list)):

@@ -257,10 +257,7 @@ def _together(rest: dict[str, Any], keys: Collection[str]) -> Iterator[dict[str,
 
     yield from _typed(rest, take)
     yield from _steps_in(rest, take)
-    scaled = {"scale", "levels", "range", "anchors"} & rest.keys() and not _scale_in(rest)
-    if scaled and isinstance(bar := next((rest.get(key) for key in _LOW.split() if key in rest), None), int | float):
-        take(_LOW)
-        yield {"min_score": bar}
+    yield from _beside_scale(rest, take)
     option = next((key for key in CASES if isinstance(rest.get(key), bool)), "")
     if option and isinstance(rest.get("check"), dict) and len(rest["check"]) == 1:
         yield check_in({**rest.pop("check"), option: rest.pop(option)})
@@ -278,6 +275,20 @@ def _together(rest: dict[str, Any], keys: Collection[str]) -> Iterator[dict[str,
     yield from filter(None, (_tree_in(rest), _group_in(rest)))
     if (points := take("penalty deduction")) not in (None, False):
         yield {"polarity": "penalty", **({} if points is True else {"weight": points})}
+
+
+def _beside_scale(rest: dict[str, Any], take: Callable[[str], Any]) -> Iterator[dict[str, Any]]:
+    """Yield the examples, and the lowest score that passes, that stand beside a scale; they leave the *rest*."""
+    scaled = {"scale", "levels", "range"} & rest.keys()
+    if scaled and are_rows(rest.get("anchors")):  # examples, where alone they are its levels
+        yield {"anchors": rest.pop("anchors")}
+    if (
+        (scaled or "anchors" in rest)
+        and not _scale_in(rest)
+        and isinstance(bar := next((rest.get(key) for key in _LOW.split() if key in rest), None), int | float)
+    ):
+        take(_LOW)
+        yield {"min_score": bar}
 
 
 def _steps_in(rest: dict[str, Any], take: Callable[[str], Any]) -> Iterator[dict[str, Any]]:

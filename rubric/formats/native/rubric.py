@@ -16,11 +16,13 @@ from rubric.formats.fields import WRITERS, Data, Gathering, mismatch
 from rubric.formats.files import read_text as read_text_of
 from rubric.formats.native.answers import ANSWERS, AnswerKey, write_answer
 from rubric.formats.native.checks import read_check
-from rubric.formats.native.meant import CONDITIONS, meant_criterion, meant_tree, read_or_tell
+from rubric.formats.native.meant import CONDITIONS, meant_criterion, meant_tree, read_or_tell, reads
+from rubric.formats.native.meant_rubrics import criteria_apart
+from rubric.formats.native.meant_whole import has_all
 from rubric.formats.native.runs import read_candidate
 from rubric.formats.notes import Loading
-from rubric.formats.yaml import on_a_line
-from rubric.internals.fields import check_number, names_a_file, refuse_path
+from rubric.formats.yaml import LONGEST_LINE, on_a_line
+from rubric.internals.fields import as_share, check_number, names_a_file, refuse_path
 from rubric.internals.guesses import criteria_of, word_cure
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Boolean, Letter, Likert, Scale, UnitScale, YesNo
@@ -177,6 +179,7 @@ def read_rubric(data: Any) -> Rubric:
     """Return a rubric: a mapping with one of `criteria`, `text` and `tree`; something in it counts."""
     given = fields.as_dict(data, "a rubric (a mapping with criteria, text or tree)")
     gathering = Gathering()
+    given = _with_apart(given, gathering)
     kinds = [key for key in given if key in KINDS]
     known = {*KINDS, *fields.KEYS[Rubric].values()}
     if (
@@ -217,12 +220,33 @@ def read_rubric(data: Any) -> Rubric:
     return rubric
 
 
+def _with_apart(given: Data, gathering: Gathering) -> Data:
+    """Return the rubric *given*; refuse fields of criteria that stand apart from them, and read these with them."""
+    used, rows = criteria_apart(given)
+    meant = [meant_row(each) or (each if reads(_read_one, each) else None) for each in rows if used]
+    line = on_a_line(meant)
+    if not used or None in meant or len(line) > LONGEST_LINE:
+        return given
+    if not has_all({key: given[key] for key in ("criteria", *used)}, line):
+        return given
+    also = f", and leave out {', '.join(map(repr, used[1:]))}" if used[1:] else ""
+    with gathering.at(used[0]):
+        raise fields.WrongKeyError("", f"unknown key; each criterion says it itself; write criteria: {line}{also}")
+    return {**{key: each for key, each in given.items() if key not in used}, "criteria": meant}
+
+
 def _threshold_cure(given: Data) -> str:
     """Return the end of the message on the threshold of a rubric, *given* in points, or with a second one; or ''."""
     match given:
-        case {"threshold": dict(ends)} if [*map(type, ends.values())] == [float, float]:
+        case {"threshold": dict(ends)} if 0 < len(ends) < 3:  # noqa: PLR2004 - bars
+            shares = [
+                each if isinstance(each, float) else as_share(f"{each}%".replace("%%", "%")) for each in ends.values()
+            ]
+            if any(each is None or not 0 < each <= 1 for each in shares):
+                return ""
+            *low, high = sorted(map(float, filter(None, shares)))
             said = "what lies between them is borderline, which does not pass"
-            return f"; write threshold: {max(ends.values())} and borderline: {min(ends.values())}; {said}"
+            return f"; write threshold: {high:g}" + "".join(f" and borderline: {each:g}; {said}" for each in low)
         case {"threshold": int() | float() as least, "criteria": list(rows)}:
             points = [each.get("points", each.get("weight", 1)) if isinstance(each, dict) else 1 for each in rows]
             whole = sum(each for each in points if isinstance(each, int | float) and each > 0)

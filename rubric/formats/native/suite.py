@@ -13,7 +13,7 @@ from rubric.formats import fields
 from rubric.formats.document import Document, KeyPath, Mapping, find, plain
 from rubric.formats.fields import WRITERS, Gathering, SeveralError
 from rubric.formats.files import parse_file
-from rubric.formats.native.judge import read_any_judge, read_judges, refuse_votes
+from rubric.formats.native.judge import read_any_judge, read_judges, refuse_named_judges, refuse_votes
 from rubric.formats.native.meant import are_rows, tell
 from rubric.formats.native.meant_cases import THRESHOLDS, meant_case, under_meant_keys
 from rubric.formats.native.rubric import loading_of, meant_row, read_images, read_rubric, reading_from
@@ -83,6 +83,8 @@ def _read_typed(data: dict[Any, Any]) -> Suite:
         line = on_a_line([{"id": str(name), **case} for name, case in cases.items()])
         if len(line) <= LONGEST_LINE:
             raise DefinitionError("cases", f"expected a list of cases, got a mapping; write cases: {line}")
+    _refuse_rows(cases)
+    refuse_named_judges(given)
     refuse_votes(given)
     try:
         return _read_written_out(given)
@@ -97,6 +99,20 @@ def _read_typed(data: dict[Any, Any]) -> Suite:
                     rest.append((path, problem))
         own = [_tell(problems, data, data["cases"][index]) for index, problems in found.items()]
         raise SeveralError([*rest, *(each for problems in own for each in problems)]) from None
+
+
+def _refuse_rows(cases: Any) -> None:
+    """Refuse *cases* that are a mapping with the name of a table, with the command that grades its rows."""
+    given = {**cases} if isinstance(cases, dict) else {}
+    keys = [key for key, value in given.items() if isinstance(value, str) and names_a_file(value)]
+    if len(keys) != 1:
+        return
+    file, columns = given.pop(keys[0]), given.pop("columns", {})
+    options = [f"--column {field}={name}" for field, name in columns.items()] if isinstance(columns, dict) else []
+    options += [f"--limit {given.pop('limit')}"] if type(given.get("limit")) is int else []
+    how = "" if given else " ".join(["", *options])
+    said = f"expected a list of cases, got {file!r}; such as rubric grade-many rubric.yaml {file}{how}"
+    raise DefinitionError("cases", f"{said}, where the rubric has a file of its own")
 
 
 def _tell(problems: list[Any], data: dict[Any, Any], case: Any) -> list[Any]:
