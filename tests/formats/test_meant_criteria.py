@@ -186,6 +186,17 @@ def mappings_in(data: Any) -> Iterator[dict[Any, Any]]:
             "{check: {assertion: {type: javascript, value: output.length >= 9}}}, or, of words, {check: {assertion: ",
         ),
         ("{check: {maxChars: 200}}", "{check: {assertion: {type: javascript, value: output.length <= 200}}}"),
+        (
+            "{id: b, tree: {question: 'Which?', cases: [{when: c, then: 1}, {when: d, then: 0.5}], default: 0}}",
+            "{id: b, text: Which?, tree: {ask: Which? Is it 'c'?, yes: 1, no: {ask: Which? Is it 'd'?, yes: 0.5, no: 0}}}",
+        ),
+        ("{text: a, likert: 3, descriptions: [b, c, d]}", "{text: a, levels: {1: b, 2: c, 3: d}}"),
+        ("{text: a, stars: 5}", "{text: a, levels: 1..5}"),
+        (
+            "{outcome: a, score_ranges: {0: b, 10: c}, required_min_score: 5}",
+            "{text: a, levels: {0: b, 10: c}, min_score: 0.5}",
+        ),
+        ("{type: answer-relevance, threshold: 0.7}", "{text: Addresses the question that was asked, min_score: 0.7}"),
         ("{check: {words: {lt: 40}}}", "{check: {assertion: {type: word-count, value: {max: 39}}}}"),
         (
             "{text: a, scale: 1-5, anchors: {1: b, 3: c, 5: d}, min: 3}",
@@ -334,6 +345,9 @@ def test_what_stands_beside_the_line_is_read_too(typed: str, said: str) -> None:
         ("{words: {gt: 1}}", "a b", "a"),
         ("{json_path: 'b[1].c', equals: 2}", '{"b": [0, {"c": 2}]}', '{"b": [{"c": 2}]}'),
         ("{all_of: [{contains: a}, {not_contains: b}]}", "a", "ab"),
+        ("{json_path: {path: $.b, max: 5}}", '{"b": 5}', '{"b": "5"}'),
+        ("{equals: [a, b]}", "b", "ab"),
+        ("{type: string, minLength: 2, pattern: ^a}", "ab", "ba"),
         ("{any_of: [{contains: a}, {max_words: 1}]}", "b", "b c"),
         ("{contains: a, max_words: 1}", "a", "a b"),
     ],
@@ -374,6 +388,11 @@ def test_a_threshold_in_another_form_is_answered_with_the_one_that_is_meant(docu
         (
             ".b: {weight: 2, evidence: true}\ncriteria: [{text: Is c, extends: .b}, Is d]",
             "criteria: [{text: Is c, weight: 2, evidence: true}, {text: Is d}]",
+        ),
+        ("weights: [7, 3]\ncriteria: [Is b, Is c]", "criteria: [{text: Is b, weight: 7}, {text: Is c, weight: 3}]"),
+        (
+            "must: [Is b]\nshould: [Is c]\nmust_not: [Is d]",
+            "criteria: [{text: Is b, required: true}, {text: Is c}, {text: Is d, polarity: guard}]",
         ),
         ("weights: {c: 3}\nthresholds: {c: 0.5}\ncriteria: [{id: c, text: Is c}]", "weight: 3, min_score: 0.5}]"),
     ],

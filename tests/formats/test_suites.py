@@ -418,6 +418,7 @@ def test_what_belongs_elsewhere_in_a_suite_is_told_its_place(document: str, said
             "{output: a, assert: [{type: icontains, value: b}, {type: llm-rubric, value: Is kind}]}",
             "{output: a, rubric: [a b, {check: {contains: {text: b, ignore_case: true}}}, Is kind]}",
         ),
+        ("{output: a, extra_criteria: [c d]}", "{output: a, rubric: [a b, c d]}"),
         ("{output: a, threshold: 0.9, expects: c d}", "{output: a, rubric: {threshold: 0.9, criteria: [a b, c d]}}"),
     ],
 )  # fmt: skip

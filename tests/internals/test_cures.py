@@ -350,10 +350,18 @@ def test_a_key_of_another_system_is_answered_with_ours(kind: str, key: str) -> N
         check: dict[str, Any] = {}
         if kind.partition(".")[0] == "Check":
             data["criteria"][0] = {"check": check}
+        similar = {"texts": "Hi", "model": "m"}
+        if kind == "Similar":
+            data["criteria"][0] = {"check": {"similar": similar}}
         of_suite = {"Message": message, "Case": case, "Suite": suite, "Judge": suite["judge"]}
         when: dict[str, Any] = {}
         own = {"Rubric": data, "Criterion": data["criteria"][0], "RubricTest": test, "ScoreRange": levels[0]}
-        own |= {"Check": check, "DecisionTree": (tree := {"ask": "Is it?", "yes": 1, "no": 0}), "When": when}
+        own |= {
+            "Check": check,
+            "DecisionTree": (tree := {"ask": "Is it?", "yes": 1, "no": 0}),
+            "When": when,
+            "Similar": similar,
+        }
         if kind == "When":
             data["criteria"][0]["when"] = when
         if kind == "DecisionTree":

@@ -58,8 +58,11 @@ def _refuse_meant(data: dict[Any, Any]) -> None:
 def _jury_of(judge: Any) -> Any:
     """Return the jury that *judge* is meant for, if it says how often it votes; else itself."""
     votes = next((key for key in _VOTES if isinstance(judge, dict) and type(judge.get(key)) is int), "")
-    rest = {key: each for key, each in judge.items() if key != votes} if votes else judge
-    return {"jury": {"judge": rest["model"] if [*rest] == ["model"] else rest, "size": judge[votes]}} if votes else rest
+    if not votes:
+        return judge
+    own = {key: each for key, each in judge.items() if key in fields_dict(Jury) and key != votes}
+    rest = {key: each for key, each in judge.items() if key not in (votes, *own)}
+    return {"jury": {"judge": rest["model"] if [*rest] == ["model"] else rest, "size": judge[votes], **own}}
 
 
 _VOTES = ("votes", "size", "samples", "n_samples", "n", "n_votes", "num_votes", "repeat", "repeats")
@@ -123,7 +126,7 @@ def _panel_of(data: dict[Any, Any]) -> dict[str, Any]:
 
 def refuse_votes(data: dict[Any, Any]) -> None:
     """Refuse how judges vote where it stands in *data*, a suite, with the panel that is meant."""
-    held = next((data[key] for key in ("jury", "panel") if isinstance(data.get(key), dict)), {})
+    held: dict[Any, Any] = next((data[key] for key in ("jury", "panel") if isinstance(data.get(key), dict)), {})
     if isinstance(held.get("judges", held.get("models")), list):
         key = next(key for key in ("jury", "panel") if data.get(key) is held)
         line = _line({"panel": _panel_of(held)}).replace("write ", "write judge: ")

@@ -18,7 +18,7 @@ from rubric.formats.native.meant_checks import CASES, check_in, check_of, has_th
 from rubric.formats.native.meant_whole import has_all
 from rubric.formats.yaml import LONGEST_LINE, on_a_line
 from rubric.internals.conversions import conversions, meant_value
-from rubric.internals.guesses import cures_in, word_cure
+from rubric.internals.guesses import cures_in, metric_cure, table, word_cure
 from rubric.internals.secrets import redact
 from rubric.values.criteria import Criterion
 
@@ -279,7 +279,13 @@ def _together(rest: dict[str, Any], keys: Collection[str]) -> Iterator[dict[str,
 
 def _beside_scale(rest: dict[str, Any], take: Callable[[str], Any]) -> Iterator[dict[str, Any]]:
     """Yield the examples, and the lowest score that passes, that stand beside a scale; they leave the *rest*."""
-    scaled = {"scale", "levels", "range"} & rest.keys()
+    scaled = {"scale", "levels", "range", "likert", "stars"} & rest.keys()
+    texts = next((key for key in ("descriptions", "descriptors") if isinstance(rest.get(key), list)), "")
+    for key in ("likert", "stars"):
+        if type(rest.get(key)) is int and rest[key] > 1:
+            rest[key] = f"1..{rest[key]}"
+    if scaled and texts and (ends := _ends_of(rest[key := next(iter(scaled))])) > (0, 0):
+        rest[key] = {"min": ends[0], "max": ends[1], "labels": rest.pop(texts)}
     if scaled and are_rows(rest.get("anchors")):  # examples, where alone they are its levels
         yield {"anchors": rest.pop("anchors")}
     if (
@@ -314,6 +320,8 @@ def _typed(rest: dict[str, Any], take: Callable[[str], Any]) -> Iterator[dict[st
         means = _means(str(kind).lower())
         if means is not None and "text" not in rest and isinstance(rest.get("value"), str):
             yield {"text": rest.pop("value")}
+        if "text" not in rest and (text := metric_cure(str(kind).replace("-", "_")).strip('"')) in table()["metrics"]:
+            means = {"text": text}
         yield {"type": kind} if means is None else means
 
 
@@ -604,6 +612,11 @@ def _branch(data: Any) -> Any:
         own = {word: key for key, words in _tree_words().items() for word in words}
         named = {own.get(str(key).lower(), key): value for key, value in data.items()}
         node = {key: _branch(value) if key in ("yes", "no", *_BRANCHES) else value for key, value in named.items()}
+        for key in _BRANCHES:  # as rows of a label and a branch, with the branch for all else beside them
+            rows: Any = node.get(key)
+            if are_rows(rows) and all(len(row) == len(("when", "then")) for row in rows):
+                left = {"else": node.pop("no")} if "no" in node else {}
+                node[key] = {label: _branch(each) for label, each in (row.values() for row in rows)} | left
         branches: dict[Any, Any] = next(
             (node.pop(key) for key in _BRANCHES if isinstance(node.get(key), dict) and "ask" in node), {}
         )
@@ -611,7 +624,7 @@ def _branch(data: Any) -> Any:
             node |= branches
         elif len(branches) > 1 and node.keys() == {"ask"}:
             *first, (label, whole) = branches.items()
-            other = f" (and not {label!r})"
+            other = "" if label in ("other", *_tree_words()["no"]) else f" (and not {label!r})"
             for label, each in reversed(first):
                 whole, other = {"ask": f"{node['ask']} Is it {label!r}{other}?", "yes": each, "no": whole}, ""
             return whole

@@ -30,7 +30,7 @@ from rubric.values.runs import Message, ToolCall
 Problems = list[tuple[KeyPath, DefinitionError]]
 
 _TEXTS = ("input", "output", "reference")
-_BESIDE = ("assert", "asserts", "assertions", "expect", "expects", "checks")
+_BESIDE = ("assert", "asserts", "assertions", "expect", "expects", "checks", "extra_criteria", "additional_criteria")
 """The words for what a case must hold beside what all cases do."""
 _ASSERTED = (*_BESIDE, "criteria", "evaluation_steps")
 THRESHOLDS = ("threshold", "pass_threshold", "passing_score", "min_score", "pass_mark")

@@ -32,6 +32,8 @@ def check_in(value: Any) -> dict[str, Any]:
         return {"check": {"matches": f"(?i){pattern[1]}" if pattern[2] else pattern[1]}}
     if isinstance(value, str):
         return {} if value == "is_json" else check_of(value, None)
+    if isinstance(value, dict) and value.get("type") == "string":  # which every candidate is
+        value = {key: each for key, each in value.items() if key != "type"}
     whole = isinstance(value, dict) and (_json_in(value) or _fields_in(value))
     if whole or (whole := run_check_in(value)):
         return {"check": whole}
@@ -67,12 +69,12 @@ def _pair_in(value: Mapping[Any, Any]) -> dict[str, Any] | None:
 def _json_in(value: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the check of a value within JSON, which *value* names by a path of keys; {} if it names none."""
     path = str(next((value[key] for key in _PATHS if key in value), ""))
-    said = [each for key, each in value.items() if key in ("equals", "value", "is", "const", "expected", "eq")]
+    said = {_SAID[key]: each for key, each in value.items() if key in _SAID}
     steps = re.findall(r"\.?([A-Za-z_]\w*)|\[(\d)\]", path.removeprefix("$"))
     is_whole = "".join(f".{key}" if key else f"[{at}]" for key, at in steps) == f".{path.removeprefix('$').lstrip('.')}"
-    if len(value) - len(said) != 1 or len(said) != 1 or not is_whole:
+    if len(value) - len(said) != 1 or not said or not is_whole:
         return {}
-    schema: dict[str, Any] = {"const": said[0]}
+    schema: dict[str, Any] = {**({"type": "number"} if any("imum" in each for each in said) else {}), **said}
     for key, at in reversed(steps):
         one = {"type": "object", "properties": {key: schema}, "required": [key]}
         each = {
@@ -86,6 +88,20 @@ def _json_in(value: Mapping[Any, Any]) -> dict[str, Any]:
 
 _PATHS = ("jsonpath", "json_path", "json-path", "path", "field")
 """The words for a path of keys within JSON."""
+
+
+_SAID = {
+    **dict.fromkeys(("equals", "value", "is", "const", "expected", "eq"), "const"),
+    **dict.fromkeys(("max", "lte", "le", "at_most", "maximum"), "maximum"),
+    **dict.fromkeys(("min", "gte", "ge", "at_least", "minimum"), "minimum"),
+    "lt": "exclusiveMaximum",
+    "gt": "exclusiveMinimum",
+    "in": "enum",
+    "enum": "enum",
+    "type": "type",
+    **dict.fromkeys(("matches", "regex", "pattern"), "pattern"),
+}
+"""The words for what a value within JSON is held to."""
 
 
 def _fields_in(value: Mapping[Any, Any]) -> dict[str, Any]:
@@ -114,9 +130,17 @@ def check_of(name: str, value: Any) -> dict[str, Any]:
         value = value["schema"] if isinstance(value, dict) and [*value] == ["schema"] else value
         is_bare = value in (None, {}) or value is True
         return {"check": "is_json"} if is_bare else {"check": {"fits_schema": value}} if isinstance(value, dict) else {}
-    if isinstance(value, str) and (metric := re.fullmatch("(rouge)([-_]?[nl1-9])?|bleu|gleu|meteor|levenshtein", name)):
-        return {"check": _assertion("rouge-n" if metric[1] else name, value)}
-    return _of_texts(name, value)
+    return _of_texts(name, value) or _of_assertion(re.sub("^rouge[-_]?[l1-9]?$", "rouge-n", name), value)
+
+
+def _of_assertion(name: str, value: Any) -> dict[str, Any]:
+    """Return the check that an assertion of promptfoo with a *name* is; {} if there is none, or it is a program."""
+    from rubric.formats.assertions.table import find_kind  # noqa: PLC0415 - it brings code that few rubrics need
+
+    kind = name.replace("_", "-")
+    if find_kind(kind) is None or kind in ("python", "webhook") or isinstance(value, dict):
+        return {}
+    return {"check": {"assertion": {"type": kind, **({} if value in (None, True) else {"value": value})}}}
 
 
 def _of_texts(name: str, value: Any) -> dict[str, Any]:
@@ -128,7 +152,7 @@ def _of_texts(name: str, value: Any) -> dict[str, Any]:
     if _NAMES.get(name, name) in ("starts_with", "ends_with") and isinstance(value, list):
         return of_several([{name: each} for each in value], is_all=False, are_checks=True)
     values = value.get("values") if isinstance(value, dict) else value
-    if name in ("accepted_values", "equals_any", "in", "enum") and isinstance(values, list):
+    if name in ("accepted_values", "equals_any", "equals", "in", "enum") and isinstance(values, list):
         return {"check": {"matches": f"^(?:{'|'.join(_escaped(str(each)) for each in values)})$"}}
     known = next((each for each in (name, name.replace("-", "_"), _NAMES.get(name)) if each in CHECKS), None)
     return {"check": {known: value}} if known else _bound(name.lower(), value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from rubric.internals.guesses import criteria_of
@@ -15,18 +16,32 @@ _BY_ID = {
 _FROM = ("extends", "extend", "inherits", "inherit", "template", "uses", "use", "include", "base", "$ref", "ref")
 
 
-def criteria_apart(given: dict[Any, Any]) -> tuple[list[Any], list[dict[Any, Any]]]:
-    """Return the keys of *given*, a rubric, whose values are fields of its criteria, and the criteria with those."""
+def criteria_apart(
+    given: dict[Any, Any], criterion: Callable[[Any], dict[str, Any] | None]
+) -> tuple[list[Any], list[dict[Any, Any]]]:
+    """
+    Return the keys of *given*, a rubric, whose values are fields of its criteria, and the criteria with those.
+
+    A key may say what its texts are for, as `must_not: [Shouts]`; *criterion* returns the one meant by a mapping.
+    """
     listed = given.get("criteria")
-    found = criteria_of(listed) if isinstance(listed, dict) else listed if isinstance(listed, list) else []
-    rows = [{"text": each} if isinstance(each, str) else each for each in found]
+    found: Any = criteria_of(listed) if isinstance(listed, dict) else listed if isinstance(listed, list) else []
+    rows: list[Any] = [{"text": each} if isinstance(each, str) else each for each in found]
     if not all(isinstance(each, dict) and isinstance(each.get("text", ""), str) for each in rows):
         return [], []
     ids = [[str(row.get("id", row.get("name", Criterion(row.get("text") or "x").id))), row.get("text")] for row in rows]
     used = dict[Any, bool]()
     for key, field in _BY_ID.items():
         value = given.get(key)
-        own: Any = dict.fromkeys(value, True) if isinstance(value, list) and field == "required" else value
+        own: Any = value
+        if isinstance(value, list):
+            is_each = field == "weight" and len(value) == len(rows)
+            own = (
+                dict(zip([each[0] for each in ids], value, strict=True))
+                if is_each
+                else dict.fromkeys(map(str, value), True)
+            )
+            own = own if is_each or field == "required" else {}
         if isinstance(own, dict) and own and all(any(name in each for each in ids) for name in own):
             mine = [[each for name, each in own.items() if name in names] for names in ids]
             rows = [row | dict(zip([field], each, strict=False)) for row, each in zip(rows, mine, strict=True)]
@@ -36,4 +51,10 @@ def criteria_apart(given: dict[Any, Any]) -> tuple[list[Any], list[dict[Any, Any
         if name is not None and isinstance(held := given.get(name), dict):
             rows[index] = {**held, **{key: each for key, each in row.items() if key not in _FROM}}
             used[name] = True
+    for key, value in given.items():
+        texts = value if isinstance(value, list) and key not in used and key != "criteria" else []
+        own = [criterion({key: each}) if isinstance(each, str) else None for each in texts]
+        if own and all(each and "id" not in each and "text" in each for each in own):
+            rows += own
+            used[key] = True
     return [*used], rows

@@ -156,8 +156,13 @@ def read_criteria(data: Any) -> list[Criterion]:
     for index, item in enumerate(data):
         with gathering.at(index):
             row: Any = item  # a condition may be another criterion, by its id
-            if isinstance(item, dict) and any(isinstance(item.get(key), str) for key in CONDITIONS):
-                row = {key: texts.get(str(each), each) if key in CONDITIONS else each for key, each in item.items()}
+            if isinstance(item, dict) and any(item.get(key) for key in CONDITIONS):
+                row = {
+                    key: texts.get(str(*each) if isinstance(each, list) and len(each) == 1 else str(each), each)
+                    if key in CONDITIONS
+                    else each
+                    for key, each in item.items()
+                }
             criterion = read_or_tell(_read_one, row, meant_row)
             criteria.append(criterion)
             first = seen.setdefault(criterion.id, index)
@@ -222,12 +227,12 @@ def read_rubric(data: Any) -> Rubric:
 
 def _with_apart(given: Data, gathering: Gathering) -> Data:
     """Return the rubric *given*; refuse fields of criteria that stand apart from them, and read these with them."""
-    used, rows = criteria_apart(given)
+    used, rows = criteria_apart(given, meant_row)
     meant = [meant_row(each) or (each if reads(_read_one, each) else None) for each in rows if used]
     line = on_a_line(meant)
     if not used or None in meant or len(line) > LONGEST_LINE:
         return given
-    if not has_all({key: given[key] for key in ("criteria", *used)}, line):
+    if not has_all({key: each for key, each in given.items() if key in ("criteria", *used)}, line):
         return given
     also = f", and leave out {', '.join(map(repr, used[1:]))}" if used[1:] else ""
     with gathering.at(used[0]):
