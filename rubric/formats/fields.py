@@ -423,7 +423,7 @@ def read_as(read: Callable[[Any], T], document: Document) -> T:
     except RecursionError:
         raise load_error(document.source, document.root.place, TOO_DEEP) from None
     if found or value is None:
-        is_suite = "cases" in getattr(document.root, "named", ())
+        is_suite = {"cases", "suite"} & {*getattr(document.root, "named", ())}
         raise LoadError([*_problems(found, document.source, "suite" if is_suite else "rubric")])
     return value
 

@@ -49,6 +49,7 @@ def _plain(value: object) -> object:
 
 
 def _of_text(field: str, text: str) -> Iterator[object]:
+    yield from [share] if (share := as_share(text)) is not None else []
     yield from (worth for word, worth in table()["quantities"].get(field, {}).items() if word == text.lower())
     if ends := re.fullmatch(r"(\d{1,3})\s*(?:-|to|\.\.)\s*(\d{1,3})", text):
         yield from ((int(ends[1]), int(ends[2])), *_of_list(field, [int(ends[1]), int(ends[2])]))

@@ -141,7 +141,7 @@ def criteria_of(values: Mapping[Any, Any]) -> list[dict[Any, Any] | None]:
     for name, value in values.items():
         if isinstance(value, Mapping):
             is_named = any(
-                key == "text" or "; did you mean 'text'" in word_cure("keys", "Criterion", key, ["text"])
+                key == "text" or "; did you mean 'text'" in word_cure("keys", "Criterion", str(key), ["text"])
                 for key in value
             )
             rows.append({("id" if is_named else "text"): name, **value})

@@ -436,6 +436,10 @@ def test_what_is_wrong_under_an_unknown_key_is_told_at_once(typed: str, told: li
         "{text: a, scores: [0, 1]}",
         "{text: a, choices: [cold, warm], scores: [0]}",
         "{id: a}",
+        "{}",
+        "{text: a, choices: {check: {call: true, after: c}}}",  # no text is a mapping
+        "{check: {assertion: {type: word-count, value: {max: -1}}}}",
+        "{any_of: []}",
     ],
 )
 def test_no_line_is_printed_where_the_meaning_is_not_known(typed: str) -> None:

@@ -409,7 +409,7 @@ def _count_limits(value: Any) -> dict[str, float]:
     if not given or not given.keys() <= {"min", "max"} or not numbers:
         raise fields.refuse("value", value, "a number of words, or min, max or both")
     if given.get("min", 0) > given.get("max", float("inf")):
-        raise DefinitionError("value", f"expected min up to max, got {given['min']:g} and {given['max']:g}")
+        raise DefinitionError("value", f"expected min up to max, got {given.get('min', 0):g} and {given['max']:g}")
     return given
 
 

@@ -601,9 +601,9 @@ _BRANCHES = ("answers", "options", "choices", "cases", "branches", "values", "sw
 
 def _question_in(check: Any) -> tuple[str, bool]:
     """Return the question by which a judge answers what a *check* decides, and whether it is negated; '' if none."""
-    fields = check_in(check) or {"check": check}
+    fields = {"check": check, **check_in(check)}
     with suppress(DefinitionError, SeveralError):
-        return f"{_ASKED}{read_check(fields['check'])}?", "polarity" in fields
+        return "" if "rubric" in fields else f"{_ASKED}{read_check(fields['check'])}?", "polarity" in fields
     return "", False
 
 
@@ -616,7 +616,7 @@ def _branch(data: Any) -> Any:
             rows: Any = node.get(key)
             if are_rows(rows) and all(len(row) == len(("when", "then")) for row in rows):
                 left = {"else": node.pop("no")} if "no" in node else {}
-                node[key] = {label: _branch(each) for label, each in (row.values() for row in rows)} | left
+                node[key] = {str(label): _branch(each) for label, each in (row.values() for row in rows)} | left
         branches: dict[Any, Any] = next(
             (node.pop(key) for key in _BRANCHES if isinstance(node.get(key), dict) and "ask" in node), {}
         )

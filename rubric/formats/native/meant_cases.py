@@ -138,7 +138,7 @@ def meant_case(
 def _answered(found: dict[str, Any]) -> dict[str, Any]:
     """Return the fields *found* of a case, of whose messages the last one, an answer, is graded."""
     messages: Any = found.get("messages")
-    is_whole = isinstance(messages, list) and len(messages) > 1 and messages[-1].get("role") == "assistant"
+    is_whole = are_rows(messages) and len(messages) > 1 and messages[-1].get("role") == "assistant"
     if is_whole and not {"output", "turns"} & found.keys():  # the answer is graded
         found = found | {"messages": messages[:-1], "output": messages[-1].get("content")}
         if len(messages) == 2 and "input" not in found and messages[0].get("role") == "user":  # noqa: PLR2004 - both

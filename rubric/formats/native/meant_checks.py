@@ -119,7 +119,7 @@ def check_of(name: str, value: Any) -> dict[str, Any]:
         name = _DENIED.get(denied[1], denied[1])
         any_of = "any_of" if name in ("contains", None) and isinstance(value, list) else name  # none of them
         found = check_of(any_of, value) if any_of else check_in(value)
-        return {**found, "polarity": "guard"} if found else {}
+        return {**found, "polarity": "guard"} if "check" in found else {}
     if (many := MANY.fullmatch(name)) and isinstance(value, list):
         return of_several(value, is_all=name in ("and", "every", "all") or many[2] == "all", are_checks=True)
     if name in _PATHS and isinstance(value, dict):
@@ -167,7 +167,9 @@ def of_several(parts: list[Any], *, is_all: bool, are_checks: bool) -> dict[str,
     if patterns and None not in patterns:
         return {"check": {"matches": "|".join(map(str, patterns))}}
     rows = [each if isinstance(each, str) and not are_checks else _row(each) for each in parts]
-    if {} in rows or (not is_all and any("polarity" in row for row in rows)):  # what must not hold fails all
+    if (
+        not rows or {} in rows or (not is_all and any("polarity" in row for row in rows))
+    ):  # what must not hold fails all
         return {}
     how = {"aggregation": "min"} if is_all else {"threshold": 100 // len(rows) / 100, "all_or_nothing": True}
     return {"rubric": {**how, "criteria": rows}}

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from rubric.formats.fields import KEYS
 from rubric.internals.guesses import criteria_of
 from rubric.values.criteria import Criterion
+from rubric.values.rubrics import Rubric
 
 _BY_ID = {
     **dict.fromkeys(("weights", "weight", "points"), "weight"),
@@ -52,9 +54,12 @@ def criteria_apart(
             rows[index] = {**held, **{key: each for key, each in row.items() if key not in _FROM}}
             used[name] = True
     for key, value in given.items():
-        texts = value if isinstance(value, list) and key not in used and key != "criteria" else []
-        own = [criterion({key: each}) if isinstance(each, str) else None for each in texts]
-        if own and all(each and "id" not in each and "text" in each for each in own):
+        listed = value if isinstance(value, list) and key not in (*used, *KEYS[Rubric].values()) else []
+        own = [criterion({key: each} if isinstance(each, str) else each) for each in listed]
+        are_groups = all(isinstance(each, dict) and "criteria" in each for each in listed)
+        if own and all(
+            each and ("rubric" in each if are_groups else "id" not in each and "text" in each) for each in own
+        ):
             rows += own
             used[key] = True
     return [*used], rows

@@ -64,7 +64,9 @@ def _names(data: object) -> Iterator[str]:
 @cache
 def _kinds() -> frozenset[str]:
     """Return the words for keys and for kinds, which a line has in words of its own."""
-    sections = [*table()["keys"].values(), *table()["named"].values(), table()["metrics"]]
+    owners = ("Criterion", "DecisionTree", "Message", "ToolCall", "Anchor", "Choice", "Leaf", "ScoreRange", "every")
+    arguments = [table()["arguments"].get(owner, {}) for owner in owners]
+    sections = [*table()["keys"].values(), *table()["named"].values(), table()["metrics"], *arguments]
     cures = [(cure, words) for section in sections for cure, words in section.items()]
     said = " ".join(f"{'' if ' ' in cure else cure} {words}" for cure, words in cures)
     own = " ".join(name for names in KEYS.values() for name in names.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
@@ -92,7 +92,9 @@ def meant_row(data: Any) -> dict[str, Any] | None:
     """Return the criterion that is meant by *data*, or None."""
     if isinstance(data, list) and [*map(type, data)] in ([str, int], [str, float]):
         data = {"text": data[0], "weight": data[1]}
-    return meant_criterion(data, _read_one, [*ANSWERS, *fields.KEYS[Criterion].values()])
+    with suppress(TypeError, ValueError):  # of a value that has no place in any form
+        return meant_criterion(data, _read_one, [*ANSWERS, *fields.KEYS[Criterion].values()])
+    return None
 
 
 def _read_one(data: Any) -> Criterion:
@@ -182,6 +184,9 @@ def read_scale(data: Any) -> Scale:
 
 def read_rubric(data: Any) -> Rubric:
     """Return a rubric: a mapping with one of `criteria`, `text` and `tree`; something in it counts."""
+    if isinstance(data, str) and names_a_file(data):
+        cure = "copy its criteria, such as rubric: {criteria: [Is polite]}"
+        raise DefinitionError("", f"expected a rubric, got {data!r}; no other file is read here; {cure}")
     given = fields.as_dict(data, "a rubric (a mapping with criteria, text or tree)")
     gathering = Gathering()
     given = _with_apart(given, gathering)

@@ -312,7 +312,9 @@ def _refuse_name(rubric: Any, named: Any) -> None:
 
 def _whole_of(rubric: Any, named: Any) -> dict[str, Any]:
     """Return *rubric*, or that of those *named* to which it refers, as a mapping; {} if it is none."""
-    held = (named.get(rubric["ref"]) if isinstance(named, dict) else None) if _is_reference(rubric) else rubric
+    held = rubric
+    if _is_reference(rubric):
+        held = named.get(rubric["ref"]) if isinstance(named, dict) and isinstance(rubric["ref"], str) else None
     return {"text": held} if isinstance(held, str) else {"criteria": held} if isinstance(held, list) else held or {}
 
 
