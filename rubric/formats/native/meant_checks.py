@@ -117,8 +117,13 @@ def check_of(name: str, value: Any) -> dict[str, Any]:
     """Return the fields that are meant by a check with a *name* and its *value*; {} if none is."""
     if denied := re.fullmatch("(?:not?|never|must_not|without)[-_ ](.+)|(?:not|none)(?:_of)?", name):
         name = _DENIED.get(denied[1], denied[1])
-        any_of = "any_of" if name in ("contains", None) and isinstance(value, list) else name  # none of them
-        found = check_of(any_of, value) if any_of else check_in(value)
+        if name in ("contains", None) and isinstance(value, list):  # none of them
+            texts = all(isinstance(each, str) for each in value)
+            rows = [{"contains_any": value}] if texts else value
+            guards = [{**row, "polarity": "guard"} if "check" in (row := _row(each)) else {} for each in rows]
+            one = guards[0] if len(guards) == 1 else {"rubric": {"aggregation": "min", "criteria": guards}}
+            return {} if {} in guards else one
+        found = check_of(name, value) if name else check_in(value)
         return {**found, "polarity": "guard"} if "check" in found else {}
     if (many := MANY.fullmatch(name)) and isinstance(value, list):
         return of_several(value, is_all=name in ("and", "every", "all") or many[2] == "all", are_checks=True)
@@ -163,9 +168,6 @@ def of_several(parts: list[Any], *, is_all: bool, are_checks: bool) -> dict[str,
     texts = [each.get("contains") if isinstance(each, dict) and len(each) == 1 else each for each in parts]
     if are_checks and all(isinstance(each, str) for each in texts):
         return {"check": {f"contains_{'all' if is_all else 'any'}": texts}}
-    patterns = [_pattern(each) for each in parts if are_checks and not is_all]
-    if patterns and None not in patterns:
-        return {"check": {"matches": "|".join(map(str, patterns))}}
     rows = [each if isinstance(each, str) and not are_checks else _row(each) for each in parts]
     if (
         not rows or {} in rows or (not is_all and any("polarity" in row for row in rows))
@@ -180,21 +182,6 @@ def _row(part: Any) -> dict[str, Any]:
     if isinstance(part, dict) and part.keys() & {"text", "check", "rubric", "tree"}:
         return {**part, **check_in(part["check"])} if "check" in part else part
     return check_in(part if isinstance(part, dict) else {"contains": part})
-
-
-def _pattern(check: Any) -> str | None:
-    """Return the pattern that finds what a *check* of a text does; None if no pattern does."""
-    (name, text), *more = [("contains", check)] if not isinstance(check, dict) else [*check.items()] or [("", None)]
-    name = {"text": "contains", "substring": "contains"}.get(name, _NAMES.get(name, name))
-    if (
-        more
-        or not isinstance(text, str)
-        or name not in ("contains", "icontains", "matches", "starts_with", "ends_with")
-    ):
-        return None
-    plain = text if name == "matches" else _escaped(text)
-    ends = {"icontains": ("(?i:", ")"), "starts_with": ("^", ""), "ends_with": ("", "$")}
-    return plain.join(ends.get(name, ("", "")))
 
 
 def _escaped(text: str) -> str:
