@@ -367,7 +367,7 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
         (
             ("judges: {c: offline, s: {model: o, samples: 3}}\n"
             "rubric: [{id: d, text: a, judge: c}, {id: e, text: b, judge: s}]\ncases: [{output: a}]"),
-            "write defaults: {judges: {d: offline, e: {jury: {judge: o, size: 3}}}}, and leave judge out",
+            "write judge: {jury: {judge: o, size: 3}} and defaults: {judges: {d: offline}}, and leave judge out",
         ),
         (
             "judge: {default: offline, panel: {d: o}}\ncases: [{output: a, rubric: b}]",
@@ -380,6 +380,31 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
 def test_what_belongs_elsewhere_in_a_suite_is_told_its_place(document: str, said: str) -> None:
     """A word beside named rubrics is no text to ask by: it is a name that is not there."""
     assert any(said in told for told in problems(f"suite: x\n{document}"))
+
+
+@each_row(
+    ("document", "rest"),
+    [
+        (
+            ("judges: {c: offline, s: {model: offline, samples: 3}}\n"
+            "rubric: [{id: d, text: a, judge: c}, {id: e, text: b, judge: s}]"),
+            "rubric: [{id: d, text: a}, {id: e, text: b}]",
+        ),
+        ("judges: {c: {model: offline, temperature: 0}}\nrubric: [{id: d, text: a, judge: c}]", "rubric: [{id: d, text: a}]"),
+        ("judge: {default: offline, panel: {d: offline}}\nrubric: [{id: d, text: a}]", "rubric: [{id: d, text: a}]"),
+        ("jury: {judges: [offline, offline], vote: mean}\nrubric: a b", "rubric: a b"),
+        ("variables: {day: Friday}\nrubric: ['on {{ day }}']", "rubric: ['on {{ day }}']"),
+    ],
+)  # fmt: skip
+def test_keys_of_a_suite_that_are_printed_grade_in_the_place_of_what_was_typed(document: str, rest: str) -> None:
+    """The line is one key or several, and the suite runs with it."""
+    (said,) = [told for told in problems(f"suite: x\n{document}\ncases: [{{output: a}}]") if "write" in told]
+    keys = re.search(r"write (.*?)(, and leave judge out of the criteria)?$", said)
+    assert keys is not None
+    lines = re.sub(r" and (?=defaults: )", "\n", keys[1])
+    suite = loads_suite(f"suite: x\n{lines}\n{rest}\ncases: [{{output: a}}]")
+    named = "judge" in lines.partition("defaults")[0]
+    assert not suite.run(*([] if named else ["offline"])).counts["ungraded"]
 
 
 @each_row(

@@ -77,14 +77,20 @@ def refuse_named_judges(data: dict[Any, Any]) -> None:
     if not names or len(names) != len(rows) or not isinstance(named, dict) or {*names} != named.keys():
         return
     ids = [str(each.get("id") or Criterion(each.get("text") or "x").id) for each in rows]
-    own = {id_: _jury_of(named[name]) for id_, name in zip(ids, names, strict=True)}
+    every = {id_: _jury_of(named[name]) for id_, name in zip(ids, names, strict=True)}
+    juries = {on_a_line(each): each for each in every.values() if isinstance(each, dict) and "jury" in each}
+    own = {id_: each for id_, each in every.items() if each not in juries.values()}
+    shared = dict(zip(["judge"], juries.values(), strict=False))  # a criterion's own judge votes once
+    line = {**shared, **({"defaults": {"judges": own}} if own else {})}
     try:
-        read_judges(own)
+        read_judges(every)
     except (DefinitionError, fields.SeveralError):
         return
-    cure = f"write defaults: {on_a_line({'judges': own})}, and leave judge out of the criteria"
-    said = "unknown key; judges of single criteria belong to cases, by the ids of the criteria"
-    raise fields.WrongKeyError("judges", f"{said}; {cure}")
+    if len(juries) > 1 or (juries and ("judge" in data or len(rows) != len(listed or ()))):
+        return  # a criterion that names no judge has that of the suite
+    said = "unknown key; judges of single criteria belong to cases, by the ids of the criteria, and vote once"
+    cure = f"write {' and '.join(on_a_line({key: each})[1:-1] for key, each in line.items())}"
+    raise fields.WrongKeyError("judges", f"{said}; {cure}, and leave judge out of the criteria")
 
 
 def _within(data: dict[Any, Any], kind: str) -> str:
