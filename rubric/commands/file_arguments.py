@@ -345,6 +345,7 @@ def _check_pipe(command: click.Command, place: str, file: str, files: Sequence[s
     """Refuse standard input, or another pipe, where it is not the text of a candidate."""
     if command.name not in ("grade", "plan") or place == "rubric":
         name = "rubric.yaml" if place == "rubric" else "rows.jsonl"
+        name = f"piped.{name.partition('.')[2]}" if Path(name).exists() else name  # which holds something else
         change = {"ARGUMENTS": [name if each == file else each for each in files], **SUCH_AS}
         raise WrongLineError(f"{file}: no pipe is read here; write it to a file", change)
 

@@ -260,6 +260,10 @@ def _as_judge(ctx: click.Context, _: click.Parameter, models: Sequence[str]) -> 
         raise click.UsageError(f"{option} belongs to the judge of the run; name that too: --judge MODEL", ctx)
     if {*models} & {"mock", "dummy", "fake", "none", "test", "local", "stub"}:
         raise WrongLineError(f"--judge {models[0]}: the judge without a key is offline", {"judge": ("-j", "offline")})
+    if number := next((model for model in models if model.isdecimal()), ""):  # of make's and pytest's `-j`
+        others = [word for model in models if model != number for word in ("-j", model)]
+        change = {"judge": others, "concurrency": ("--concurrency", number)}
+        raise WrongLineError(f"--judge {number}: a number is no model; so many at once is --concurrency", change)
     if apart := [model for model in models if "," in model]:
         judge = [word for model in models for each in model.split(",") for word in ("-j", each.strip())]
         raise WrongLineError(f"--judge {apart[0]}: each judge of a panel has an option of its own", {"judge": judge})

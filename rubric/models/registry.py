@@ -86,10 +86,9 @@ class FunctionModel:
         if not isinstance(said, str) and isinstance(said, Mapping):
             said = json.dumps(dict(said), ensure_ascii=False, default=str)
         if not isinstance(said, str):
-            message = (
-                f"the function returned {type(said).__name__}; expected the text of a reply, or a mapping for JSON; "
-                f"{DECIDES}"
-            )
+            cure = "its text is said.choices[0].message.content" if hasattr(said, "choices") else DECIDES
+            wanted = "expected the text of a reply, or a mapping for JSON"
+            message = f"the function returned {type(said).__name__}; {wanted}; {cure}"
             raise ModelError(Failure("bad_response", message, usage=_USED))
         return Reply(said, usage=_USED)
 

@@ -96,6 +96,7 @@ NAMED = "--judge offline --column output=answer --column input=question"
 @each_row(
     ("typed", "line"),
     [
+        ("grade-many polite.yaml rows.jsonl -j offline -j 4", "grade-many polite.yaml rows.jsonl -j offline --concurrency 4"),
         ("grade reply.txt polite.yaml --judge offline", "grade polite.yaml reply.txt --judge offline"),
         ("grade --store a.db -j offline reply.txt polite.yaml", "grade --store a.db -j offline polite.yaml reply.txt"),
         ("grade polite.yaml 'So kind' -j offline", "echo 'So kind' | rubric grade polite.yaml - -j offline"),
@@ -363,7 +364,7 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("grade suite.yaml -j offline --filter 'smoke and not slow'", "the cases are a; a pattern is a part of an id, or a tag, and no expression"),
         ("grade-many polite.yaml '*[yr].txt' -j offline --out new.jsonl --resume", "did you mean 'other.txt', 'reply.txt'? no such option --resume; a run goes on where its store ends, such as rubric grade-many polite.yaml other.txt reply.txt -j offline --out new.jsonl --store replies.db; see"),
         ("grade suite.yaml -j offline --maxfail=2", "such as rubric grade suite.yaml -j offline --fail-fast; see"),
-        ("grade-many polite.yaml - -j offline", "-: no pipe is read here; write it to a file, such as rubric grade-many polite.yaml rows.jsonl -j offline; see"),
+        ("grade-many polite.yaml - -j offline", "-: no pipe is read here; write it to a file, such as rubric grade-many polite.yaml piped.jsonl -j offline; see"),
         ("grade-many polite.yaml rows.jsonl -j offline --retries 2", "grade_many('rows.jsonl', load('polite.yaml'), Judge('offline', retries=2))"),
         ("merge results.jsonl before.jsonl --out all.jsonl", "the key 'a' is in results.jsonl too"),
         ("agree kept.db labels.csv", "kept.db is a store of replies; to grade by them again asks nothing, such as grade-many"),
@@ -378,7 +379,7 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("grade suite.yaml -j offline --timeout 30s --retries 2", "no such option --timeout, --retries; it belongs to the judge; in Python, Judge('offline', timeout=30, retries=2); in a suite, such as judge: {model: offline, timeout: 30, retries: 2}; see"),
         ("grade polite.yaml reply.txt -j offline --jq .passed", "such as rubric grade polite.yaml reply.txt -j offline --format json | jq .passed; see"),
         ("grade suite.yaml -j offline --rpm 60", "bounded by those in flight, such as rubric grade suite.yaml -j offline --concurrency 1; see"),
-        ("grade-many polite.yaml - -j offline --input-format jsonl --no-progress", "no pipe is read here; write it to a file; without --input-format jsonl --no-progress, write a line such as rubric grade-many polite.yaml rows.jsonl"),
+        ("grade-many polite.yaml - -j offline --input-format jsonl --no-progress", "no pipe is read here; write it to a file; without --input-format jsonl --no-progress, write a line such as rubric grade-many polite.yaml piped.jsonl"),
         ("grade-many polite.yaml rows.jsonl -j offline --sample 1 --seed 42", "such as shuf -n 1 --random-source=<(yes 42) rows.jsonl > some.jsonl; then write a line such as rubric grade-many polite.yaml some.jsonl -j offline; see"),
         ("grade-many polite.yaml replies.csv -j offline --sample 1", "such as shuf -n 1 replies.csv > some.csv; a CSV has a row of names more; then write a line such as rubric grade-many polite.yaml some.csv -j offline"),
         ("check polite.yaml -j offline --out junit.xml", "or JSON for programs, such as rubric check polite.yaml -j offline --format json; see"),

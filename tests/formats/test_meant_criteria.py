@@ -95,7 +95,7 @@ def mappings_in(data: Any) -> Iterator[dict[Any, Any]]:
             "{text: a, anchors: [{response: b, score: 1, reason: c}]}",
         ),
         ("{text: a, severity: error}", "{text: a, required: true}"),
-        ("{text: a, severity: warning}", "{text: a}"),
+        ("{text: a, severity: warning}", "{text: a, weight: 0}"),
         ("{check: {regex: 'a[0-9]', flags: i}}", '{check: {matches: "(?i)a[0-9]"}}'),
         ("{check: {any_of: [{contains: a}, {contains: b}]}}", "{check: {contains_any: [a, b]}}"),
         ("{check: {tools: [a, b]}}", "{check: {trajectory: [a, b]}}"),
@@ -242,7 +242,7 @@ def mappings_in(data: Any) -> Iterator[dict[Any, Any]]:
         ("{text: a, scores: {b: 1, c: 0.5}}", "{text: a, choices: {b: 1, c: 0.5}}"),
         ("{text: a, type: label_model, labels: [b, c], passing_labels: [b]}", "{text: a, choices: {b: 1, c: 0}}"),
         ("{prompt: a b, choice_scores: {z: 1, x: 0}, use_cot: true}", "{text: a b, choices: {z: 1, x: 0}}"),
-        ("{text: a, config: {severity: warn}}", "{text: a}"),
+        ("{text: a, config: {severity: warn}}", "{text: a, weight: 0}"),
         ("{text: a, config: {severity: error}, tags: [b]}", "{text: a, tags: [b], required: true}"),
         (
             "{id: b, tree: [{if: Is c, then: 0}, {elif: Is d, then: 0.5}, {else: 1}]}",

@@ -513,6 +513,16 @@ def test_what_the_meant_key_cures_is_not_told_and_what_it_brings_is(document: st
     assert [each[: len(line)] for each, line in zip(told, said, strict=True)] == said
 
 
+def test_criteria_of_a_case_stand_beside_those_of_all_cases_or_in_their_place() -> None:
+    """Both lines are told, and the first keeps what is shared."""
+    text = "suite: x\nrubric: [Is polite]\ncases:\n  - {output: Hi, criteria: [Is kind]}"
+    (said,) = problems(text)
+    both, alone = "{output: Hi, rubric: [Is polite, Is kind]}", "rubric: [Is kind]"
+    assert said.endswith(f"write {both}, or, in place of what all cases must hold, {alone}")
+    (case,) = loads_suite(f"suite: x\ncases: [{both}]").cases
+    assert [criterion.text for criterion in case.rubric.criteria] == ["Is polite", "Is kind"]
+
+
 @each_row(
     ("judge", "written"),
     [

@@ -40,7 +40,7 @@ _LOW, _HIGH = "min low minimum lowest from start min_value", "max high maximum h
 _SHOWN = ("continue-on-error", "continue_on_error", "allow_failure", "informational", "non_blocking", "advisory")
 _SEVERITIES: dict[str, dict[str, Any]] = {
     "error critical blocker fatal": {"required": True},
-    "warning warn info notice minor": {},
+    "warning warn info notice minor": {"weight": 0},
 }
 CONDITIONS = ("when", "run_if", "needs", "if", "condition", "only_if", "applies_if", "depends_on")
 _REPLIES = ("input", "output", "answer", "text", "reply", "example", "completion")
@@ -129,8 +129,11 @@ def _also(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], d
             said += f"; to leave it out there, {on_a_line({**rest, 'abstain': 'exclude'})}"
     if "tests" in given and (tests := _tests_in(data["tests"], meant)):
         said += f", and beside the criteria tests: {on_a_line(tests)}"
-    if "'severity':" in repr(data) and "required" not in meant:
-        said += ", or, to show it alone, weight: 0 beside it"
+    own, whole = (data.get("criteria") if given else None), meant.get("rubric")
+    if isinstance(own, list) and isinstance(whole, list) and len(whole) > len(own):
+        said += f", or, in place of what all cases must hold, rubric: {on_a_line(whole[-len(own) :])}"
+    if "'severity':" in repr(data) and "required" not in meant and meant.get("weight") == 0:
+        said += ", or, to count it too, without the weight"
     if meant.get("polarity") == "penalty" != data.get("polarity"):
         said += ", and in the rubric aggregation: points"
     return said

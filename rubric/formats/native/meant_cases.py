@@ -111,7 +111,8 @@ def meant_case(
     if not isinstance(data, dict):
         return None
     found, typed = dict[str, Any](), data
-    asserted, bars = data.keys() & {*_BESIDE}, [key for key in data if key in THRESHOLDS]
+    asserted = data.keys() & {*_BESIDE, *(("criteria",) if shared else ())}  # which may replace what is shared, too
+    bars = [key for key in data if key in THRESHOLDS]
     if (bars and not asserted) or (asserted and shared is not None and not shared):
         return None  # which is told alone, or is of a file
     data = {key: value for key, value in data.items() if key not in bars}
