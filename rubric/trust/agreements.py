@@ -130,7 +130,8 @@ class Agreement(Presented, Listed[CriterionAgreement]):
             out.append(("", tuple(titles[at] for at in kept), [tuple(line[at] for at in kept) for line in lines]))
         if beside := self.by_rater:
             name = "pearson" if self.ratings[0].scale.kind == "number" else "agreement"
-            shown = [(rater, c.n, str(c[name]) if c.n else "") for rater, c in beside.items()]
+            known = {rater: {s.name: str(s) for s in c.statistics} for rater, c in beside.items()}
+            shown = [(rater, c.n, known[rater].get(name, "too few")) for rater, c in beside.items()]
             out.append(
                 (f"{self.ratings[0].criterion or 'the whole'}: {one} and each person", ("", "n", name), [*shown])
             )

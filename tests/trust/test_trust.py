@@ -1112,6 +1112,10 @@ def test_a_judge_stands_beside_each_person() -> None:
     assert ann["agreement"] == alone["good"]["agreement"]
     assert "good: the judge and each person" in str(found)
     assert alone.by_rater == {}
+    once = agreement(
+        GRADES, Labels.by_rater({k: {"ann": True, **({"bob": True} if k == 0 else {})} for k in range(9)}, "good")
+    )
+    assert re.search(r"bob +1 +too few", str(once))
 
 
 def test_an_estimate_of_a_criterion_without_labels_says_what_is_labelled() -> None:
