@@ -194,11 +194,11 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
     return (
         said
         if problem or "SOME" in held
-        else _told(said, left, line, is_example="EXAMPLE" in held, is_new=bool(is_new))
+        else _with_checked_line(said, left, line, is_example="EXAMPLE" in held, is_new=bool(is_new))
     )
 
 
-def _told(said: str, left: str, line: str, *, is_example: bool, is_new: bool) -> str:
+def _with_checked_line(said: str, left: str, line: str, *, is_example: bool, is_new: bool) -> str:
     """Return what is *said* with a *line* that the parser takes: at `{line|...}`, as an example, or behind."""
     if "{line|" in said:
         form = " --format json" * (" --format " not in line)

@@ -572,8 +572,8 @@ def _check_as_typed(value: Any) -> str:
     return source_of("", value, place, most=_LONGEST, is_made=True)
 
 
-def refuse_operator(word: str, *values: Any) -> NoReturn:
-    """Refuse `~check`, `check & other` and `check | other`, and those of conditions, with what they are here."""
+def refuse_operator(word: str, *values: Any) -> Any:
+    """Refuse `~check`, `check & other`, and those of conditions, with what they are here; others as Python does."""
     kinds = [{each.__name__ for each in type(value).__mro__} for value in values]
     for kind, lines in table()["operators"].items():
         is_other = kind == "Check" and kind in kinds[0] and callable(values[-1])  # `check & function`
@@ -582,7 +582,9 @@ def refuse_operator(word: str, *values: Any) -> NoReturn:
         if kind != "Contains" or len({attrs.evolve(each, text="-") for each in values}) == 1:
             line = lines[word].format(*map(_check_as_typed, values), *values)
             raise CallError("when" if kind == "When" else "check", line)
-    raise TypeError(f"{word!r} has no meaning for {' and '.join(type(value).__name__ for value in values)}")
+    if len(values) == 1:
+        raise TypeError(f"bad operand type for unary ~: {type(values[0]).__name__!r}")
+    return NotImplemented  # the other value may take it
 
 
 def _text_of(name: str, value: object) -> str:

@@ -1022,6 +1022,17 @@ def test_errors_of_guesses_can_be_pickled() -> None:
         assert str(pickle.loads(pickle.dumps(refused.value))) == str(refused.value)  # noqa: S301 - our own
 
 
+def test_an_operator_without_a_cure_is_left_to_the_other_value() -> None:
+    """A value that takes one of ours on its left gets it; else the error is Python's own."""
+    other: Any = type("Other", (), {"__ror__": lambda _, value: value, "__rand__": lambda _, value: value})()
+    one: Any = G
+    assert (one & other, GS | other) == (G, GS)
+    with pytest.raises(TypeError, match=r"unsupported operand type\(s\) for &: 'Grade' and 'Grade'"):
+        _ = one & one
+    with pytest.raises(TypeError, match="bad operand type for unary ~: 'Grade'"):
+        _ = ~one
+
+
 def test_an_error_within_a_property_is_not_hidden() -> None:
     """The `AttributeError` inside a property is raised as it is."""
 
