@@ -24,7 +24,7 @@ _MADE = _VERBS | {
 }
 """The values in such lines that are made to see if they can be: making one reads, sends and changes nothing."""
 
-_MODULES = frozenset({"attrs", "base64", "json", "numpy", "pandas"})  # whose functions such lines call
+_MODULES = frozenset({"attrs", "base64", "json", "logging", "numpy", "pandas"})  # whose functions such lines call
 OPTION = r"\w+ ?=(?!=)"  # how a line begins that is an argument alone
 _LINE = r"(?:; |, |\? |: )(?:(?:or|without|for|from|to|if|with),? [^;]{0,80}?)?(?:[Ww]rite|give) (?=[^;])"  # then code
 
@@ -149,20 +149,24 @@ def sound(text: str, lost_in: Callable[[str], object] | None = None, own: str = 
     return text
 
 
-def imports_of(code: str, own: str = "") -> str:
-    """Return the statements before *code* that import what it calls and `rubric` lacks, but for the name *own*."""
+def imports_of(code: str, own: str = "", *, whole: bool = False) -> str:
+    """Return the statements before *code* that import what it calls and `rubric` lacks; with *whole*, that has too."""
     tree = None if re.match(OPTION, code) else _parsed(code)
     nodes = [*ast.walk(tree)] if tree else []
     there = {each.name for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) for each in node.names}
     there.add(own.partition(".")[0])
     parts = (f"rubric.{part}" for part in ("values", "formats", "store", "suites", "runs", "quality", "trust"))
-    homes = {**_homes(*parts, "rubric"), "takewhile": "itertools", "Path": "pathlib"}
+    homes = {**_homes(*parts, "rubric"), "takewhile": "itertools", "Path": "pathlib", "SequenceMatcher": "difflib"}
     called = dict.fromkeys(n.func.id for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
     owners = dict.fromkeys(n.value.id for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name))
     lines = [f"import {name}; " for name in owners if name in _MODULES and name not in there]
     kinds = [name for name in owners if name[:1].isupper()]  # a small one is a value, called as its function
-    names = [name for name in (*called, *kinds) if homes.get(name, "rubric") != "rubric" and name not in there]
-    return "".join([*lines, *(f"from {homes[name]} import {name}; " for name in names)])
+    needed = [name for name in (*called, *kinds) if name in homes and name not in there]
+    froms = dict[str, list[str]]()
+    for name in dict.fromkeys(name for name in needed if whole or homes[name] != "rubric"):
+        froms.setdefault(homes[name], []).append(name)
+    ours = sorted(froms, key=lambda home: home.startswith("rubric"))  # after the others', as linters sort them
+    return "".join([*lines, *(f"from {home} import {', '.join(sorted(froms[home]))}; " for home in ours)])
 
 
 def lines_in(text: str) -> Iterator[tuple[str, str]]:

@@ -20,7 +20,7 @@ from types import BuiltinFunctionType, FunctionType
 from typing import Any, NoReturn
 
 from rubric.errors import CallError, DefinitionError
-from rubric.internals.cure_lines import imports_of, sound
+from rubric.internals.cure_lines import imports_of, lines_in, sound
 from rubric.internals.fields import as_share, misspelt, nearest, suggest
 from rubric.internals.secrets import is_secret, redact
 from rubric.internals.text import shorten
@@ -316,12 +316,13 @@ def name_cure(name: str, module: str, homes: Mapping[str, str]) -> str:
     opposite = re.sub("^(not|no|non)_?(?=[A-Z]|_)", "", name, flags=re.IGNORECASE)
     if opposite != name and (check := misspelt(opposite, _checks())):
         example = table()["examples"].get(check, f"{check}()")
-        return f"; it is the opposite of a check; write Rubric('reply').checks({example}, polarity='guard')"
+        line = f"write Rubric('reply').checks({example}, polarity='guard')"
+        return f"; it is the opposite of a check; {_with_imports(line)}"
     # Names of the surface for embedders are plain words: `Reader` is not a slip of `read`.
-    for known in ([each for each, at in homes.items() if at == module], [each for each in homes if each[:1].isupper()]):
-        near = misspelt(name, known)
-        if near and homes[near] != "rubric.embed":
-            return f"; did you mean {homes[near]}.{near}?"
+    own, others = [each for each, at in homes.items() if at == module], [each for each in homes if each[:1].isupper()]
+    near = misspelt(name, own) or misspelt(name, [each for each in others if each[:4].lower() == name[:4].lower()])
+    if near and homes[near] != "rubric.embed":
+        return f"; did you mean {homes[near]}.{near}?"
     kinds = [means for ending, means in table()["endings"].items() if name.endswith(ending) and name != ending]
     return f"; {_name_cure(kinds[0], homes)}" if kinds else ""
 
@@ -338,18 +339,40 @@ def module_cure(module: str, wanted: Collection[str], homes: Mapping[str, str]) 
 
 
 def _name_cure(name: str, homes: Mapping[str, str], module: str = "") -> str:
-    """Return what the table of names has for *name*: a name of ours, or a line; '' if it has none."""
-    for cure, words in cures_in("names", module, "every"):
-        if name in words:
-            return f"use {homes.get(cure, 'rubric')}.{cure}" if cure.replace(".", "_").isidentifier() else cure
-    return ""
+    """Return what the table of names has for *name*, with the line that works; '' if it has nothing."""
+    meant = _named(name, module)
+    if not meant.replace(".", "_").isidentifier():
+        return _with_imports(meant)
+    home, example = homes.get(meant, "rubric"), table()["examples"].get(meant, "")
+    line = f"{imports_of(example.split(', or ')[0], whole=True)}{example}" if meant in homes else ""
+    return f"use {home}.{meant}" + (f"; write {line}" if line else "")
+
+
+def _named(name: str, module: str = "") -> str:
+    """Return the name of ours, or the line, that the table of names, or that of metrics, has for *name*; or ''."""
+    meant = next((cure for cure, words in cures_in("names", module, "every") if name in words), "")
+    text = "" if meant else metric_text(name)
+    return f"it is a criterion here; write Rubric('reply', [{text!r}])" if text else meant
+
+
+def _with_imports(cure: str) -> str:
+    """Return *cure*, of a name that is not there, with the imports of all that its lines call."""
+    for found, code in lines_in(f"; {cure}"):
+        cure = f"; {cure}".replace(found + code, f"{found}{imports_of(code, whole=True)}{code}", 1).removeprefix("; ")
+    return cure
+
+
+def metric_text(name: str) -> str:
+    """Return what the metric *name* asks: `FaithfulnessMetric`, or `RAG_GROUNDEDNESS_PROMPT`; '' if it is unknown."""
+    name = re.sub("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    bare = re.sub("^(rag|llm|custom)_|_(metric|prompt|evaluator|scorer?)$", "", name)
+    return next((text for text, words in table()["metrics"].items() if {name, bare} & {*words.split()}), "")
 
 
 def metric_cure(name: str) -> str:
     """Return the criterion that a metric's *name* stands for, as a text in quotes; else the words of the name."""
-    name = re.sub("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower().removesuffix("_metric")
-    meant = (text for text, words in table()["metrics"].items() if name in words.split())
-    return f'"{next(meant, name.replace("_", " ").capitalize())}"'
+    words = re.sub("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name).lower().removesuffix("metric")
+    return f'"{metric_text(name) or words.replace("_", " ").strip().capitalize()}"'
 
 
 def _checks() -> list[str]:
@@ -361,7 +384,7 @@ def refuse_named_check(name: str, value: object) -> None:
     plain = name.strip().lower().replace("-", "_")
     bare = plain.removeprefix("i") if plain.startswith("icontains") else plain
     same = (kind for kind in _checks() if kind.lower() == bare.replace("_", ""))
-    if (kind := next(same, "") or _name_cure(bare, {}).removeprefix("use rubric.")) in _checks():
+    if (kind := next(same, "") or _named(bare)) in _checks():
         more = ", ignore_case=True" if bare != plain else ""
         line = f"rubric.checks({kind}({source_of('', value, 'text')}{more}))"
         raise CallError("check", f"a check is a value; write {line}")

@@ -48,7 +48,7 @@ def attach(name: str, file: str) -> tuple[Callable[[str], object], Callable[[], 
                 return import_module(f"{name}.{wanted}")
             from rubric.internals.guesses import name_cure  # noqa: PLC0415 - needed for errors alone
 
-            cure = name_cure(wanted, name, public_names())
+            cure = name_cure(wanted, name, public_names()) or f"; dir({name}) lists its names"
         # `from rubric import X` asks first whether X is there; why an `AttributeError` said no is lost.
         is_import = sys._getframe(1).f_code.co_name == "_handle_fromlist"  # noqa: SLF001 - only the frame tells
         error = ImportError if cure and is_import else AttributeError

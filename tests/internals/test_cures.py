@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import json
 import os
@@ -41,7 +42,7 @@ from rubric import (
     prefer_many,
 )
 from rubric.formats import dumps_suite
-from rubric.internals.cure_lines import imports_of
+from rubric.internals.cure_lines import imports_of, lines_in
 from rubric.internals.guesses import name_cure, word_cure
 from rubric.internals.lazy_names import public_names
 from rubric.trust import Labels, agreement, compare, estimate, thresholds
@@ -156,7 +157,7 @@ TO_READ = {
     "results.json": '[{"output": "We thank you."}]',
     "rows.csv": "output\nWe thank you.\n",
     "reply.txt": "We thank you.",
-    "run.json": '[{"role": "user", "content": "Why?"}]',
+    "run.json": '[{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "Thanks."}]',
 }
 """What lines read, made once: to make it takes longer than to run a line."""
 
@@ -316,9 +317,25 @@ def test_what_is_proposed_for_a_name_is_there(cure: str) -> None:
             assert line.rpartition(" ")[2] in Path(
                 str(import_module("rubric.integrations").__path__[0]), f"{line.split()[1].rpartition('.')[2]}.py"
             ).read_text("utf-8")
-        else:
-            given = {"grade": VALUES["grades"][0]} if "grade." in line else {}
-            run_line(line, given | ({"rubric": package} if "rubric.__version__" in line else {}))
+
+
+VARIABLES = {name: value for name, value in VALUES.items() if name not in package.__all__} | {
+    "grade": VALUES["grades"][0]
+}
+
+
+@each_row("name", [words.split()[0] for words in NAMES.values()] + ["NotMatches", "FaithfulnessMetric", "RubricJudge"])
+def test_a_line_for_a_name_that_is_not_there_imports_all_that_it_calls(name: str) -> None:
+    """Pasted after a failed import, it runs; a reader has variables, and no name of `rubric`."""
+    enter_folder()
+    said = name_cure(name, "rubric", public_names())
+    lines = [code for _, code in lines_in(said) if code]
+    assert lines or "write" not in said or not re.search(r"write (?!python)[^;]*\(", said)
+    for line in lines:
+        code = compile(line, "cure", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        waiting = eval(code, dict(VARIABLES))  # noqa: S307 - the lines of our own table
+        if waiting is not None:
+            asyncio.run(waiting)
 
 
 @each_row("name", ["NotContains", "not_contains", "NoMatches", "NotEquals", "NotCalls"])

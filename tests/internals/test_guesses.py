@@ -275,8 +275,8 @@ SAYS = [
     ),
     ("grade('x', metrics=[r], judge='offline')", "Write grade('x', rubric=rubric, judge='offline')"),
     ("gs.to_csv('x.csv', index=False)", "write grades.to_pandas().to_csv('x.csv', index=False)"),
-    ("rubric.answer", "write said('assistant')"),
-    ("rubric.never", "write call('search').never()"),
+    ("rubric.answer", "from rubric import said; said('assistant')"),
+    ("rubric.never", "from rubric import call; call('search').never()"),
     ("IsJSON(required_keys=['status'])", "write FitsSchema({'type': 'object', 'required': ['status']})"),
     ("Matches('a', flags='i')", "such as Matches('(?i)ticket')"),
     (
@@ -294,7 +294,7 @@ SAYS = [
         "grade_many([{'said': 'x', 'n': 1}], r, 'offline', text='said', id='n')",
         "write grade_many([{'said': 'x', 'n': 1}], rubric, 'offline', columns={'output': 'said', 'key': 'n'})",
     ),
-    ("rubric.Percent", "write rubric.shown_as(Likert(0, 100))"),
+    ("rubric.Percent", "Rubric('reply', ['Is clear']).shown_as(Likert(0, 100))"),
     ("Candidate('x', metadata={'model': 'm'})", "write Candidate('x', variables={'model': 'm'})"),
     ("loads('rubric: {preset: safety}')", "write rubric init --preset groundedness"),
     # figures of a name are composed of the values that there are

@@ -18,7 +18,7 @@ from rubric.formats.native.meant_checks import CASES, check_in, check_of, has_th
 from rubric.formats.native.meant_whole import has_all
 from rubric.formats.yaml import LONGEST_LINE, on_a_line
 from rubric.internals.conversions import conversions, meant_value
-from rubric.internals.guesses import cures_in, metric_cure, table, word_cure
+from rubric.internals.guesses import cures_in, metric_text, word_cure
 from rubric.internals.secrets import redact
 from rubric.values.criteria import Criterion
 
@@ -323,7 +323,7 @@ def _typed(rest: dict[str, Any], take: Callable[[str], Any]) -> Iterator[dict[st
         means = _means(str(kind).lower())
         if means is not None and "text" not in rest and isinstance(rest.get("value"), str):
             yield {"text": rest.pop("value")}
-        if "text" not in rest and (text := metric_cure(str(kind).replace("-", "_")).strip('"')) in table()["metrics"]:
+        if "text" not in rest and (text := metric_text(str(kind).replace("-", "_"))):
             means = {"text": text}
         yield {"type": kind} if means is None else means
 
