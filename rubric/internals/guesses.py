@@ -25,6 +25,7 @@ from rubric.internals.fields import as_share, misspelt, nearest, suggest
 from rubric.internals.secrets import is_secret, redact
 from rubric.internals.text import shorten
 
+_GRADE = "grade(candidate, rubric, judge)"
 SHORT, _MOST_NAMED = 60, 14  # the longest value that a cure repeats, and the most names
 
 
@@ -311,8 +312,8 @@ def name_cure(name: str, module: str, homes: Mapping[str, str]) -> str:
     elsewhere = f"it is in {home}: from {home} import {name}" if home else ""
     if meant := _name_cure(name, homes, module):
         return f"; {meant}" + (f"; or {elsewhere}" if home else "")
-    if home:
-        return f"; {elsewhere}"
+    if adapter := f"; {elsewhere}" if home else _adapter_cure(name) if module == "rubric" else "":
+        return adapter
     opposite = re.sub("^(not|no|non)_?(?=[A-Z]|_)", "", name, flags=re.IGNORECASE)
     if opposite != name and (check := misspelt(opposite, _checks())):
         example = table()["examples"].get(check, f"{check}()")
@@ -330,12 +331,23 @@ def name_cure(name: str, module: str, homes: Mapping[str, str]) -> str:
 def module_cure(module: str, wanted: Collection[str], homes: Mapping[str, str]) -> str:
     """Return the end of the message on *module*, which there is not, from which *wanted* names are imported."""
     last = module.rpartition(".")[2]
-    if resources.files("rubric.integrations").joinpath(f"{last}.py").is_file():
-        return f"; it is rubric.integrations.{last}"
     for name in (*wanted, last, last.title()):
-        if cure := name_cure(name, "rubric", homes):
+        if cure := _adapter_cure(last) or name_cure(name, "rubric", homes):
             return cure
+    if module.startswith("rubric.integrations."):
+        return f"; there are {', '.join(_adapters())}; in any other tool, write from rubric import grade; {_GRADE}"
     return "; names are in rubric itself: from rubric import Rubric, grade; its error for any other name has the module"
+
+
+def _adapters() -> list[str]:
+    found = (each.name for each in resources.files("rubric.integrations").iterdir())
+    return sorted(name.removesuffix(".py") for name in found if name.endswith(".py") and name[0] != "_")
+
+
+def _adapter_cure(name: str) -> str:
+    """Return the end of the message on *name*, of a tool, if there is a module for it; else ''."""
+    near = next((each for each in _adapters() if each == name or each.startswith(f"{name}_")), "")
+    return f"; it is rubric.integrations.{near}" if near and near != "mapping" else ""
 
 
 def _name_cure(name: str, homes: Mapping[str, str], module: str = "") -> str:

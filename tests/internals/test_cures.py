@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import openai
 import pandas as pd
 import pytest
 
@@ -319,12 +320,18 @@ def test_what_is_proposed_for_a_name_is_there(cure: str) -> None:
             ).read_text("utf-8")
 
 
-VARIABLES = {name: value for name, value in VALUES.items() if name not in package.__all__} | {
-    "grade": VALUES["grades"][0]
+VARIABLES = {
+    **{name: value for name, value in VALUES.items() if name not in package.__all__},
+    "grade": VALUES["grades"][0],
+    "client": openai.OpenAI(api_key="none"),
 }
 
 
-@each_row("name", [words.split()[0] for words in NAMES.values()] + ["NotMatches", "FaithfulnessMetric", "RubricJudge"])
+@each_row(
+    "name",
+    [words.split()[0] for words in NAMES.values()]
+    + ["NotMatches", "FaithfulnessMetric", "RubricJudge", "toxicity_score"],
+)
 def test_a_line_for_a_name_that_is_not_there_imports_all_that_it_calls(name: str) -> None:
     """Pasted after a failed import, it runs; a reader has variables, and no name of `rubric`."""
     enter_folder()
@@ -348,6 +355,24 @@ def test_the_opposite_of_a_check_is_never_answered_with_the_check(name: str) -> 
 def test_a_name_that_means_nothing_here_is_answered_with_no_other(name: str) -> None:
     """Only a slip of the keys is taken for another name."""
     assert "did you mean" not in name_cure(name, "rubric", public_names())
+
+
+@each_row(
+    ("line", "said"),
+    [
+        ("from rubric import langsmith", "it is rubric.integrations.langsmith"),
+        ("from rubric.integrations.inspect import rubric_scorer", "it is rubric.integrations.inspect_ai"),
+        ("import rubric.integrations.zebra", "there are braintrust, "),
+        ("from rubric.presets import toxicity", "the ready rubrics are agent, "),
+        ("from rubric.judges import LLMJudge", "write from rubric import Judge; Judge("),
+        ("from rubric.runs import from_langchain", "write from rubric.runs import read; read('run.json')"),
+        ("from rubric import Zebra", "dir(rubric) lists its names"),
+    ],
+)
+def test_an_import_that_fails_says_where_what_was_meant_is(line: str, said: str) -> None:
+    """An adapter by the name of its tool, a ready rubric, a module that other libraries have."""
+    with pytest.raises(ImportError, match=re.escape(said)):
+        exec(line)  # noqa: S102 - the line that people type
 
 
 KEYS = [(kind, key) for kind, cures in TABLE["keys"].items() for key in cures if kind != "every"]
