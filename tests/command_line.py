@@ -34,3 +34,9 @@ def commands() -> dict[str, click.Command]:
     with click.Context(main) as context:
         found = {name: main.get_command(context, name) for name in main.list_commands(context)}
     return {name: command for name, command in found.items() if command is not None}
+
+
+def choices_of(command: str, name: str) -> tuple[str, ...]:
+    """Return the words that the option *name* of *command* takes."""
+    (option,) = (param for param in commands()[command].params if param.name == name)
+    return tuple(getattr(option.type, "choices"))  # noqa: B009 - only some types have it

@@ -85,8 +85,7 @@ class Checked:
 
 @click.command(cls=output.Command)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
-@options.FROM
-@options.FORMAT
+@options.take(f"{options.FROM} form")
 def validate(files: Sequence[str], form: str, source: str | None, names: Sequence[str], base: str | None) -> None:
     """
     Check files of rubrics and suites, and list all problems.
@@ -136,11 +135,7 @@ def _check_form(context: click.Context) -> None:
 
 @click.command(cls=output.Command, check=_check_form)
 @click.argument("file", type=click.Path())
-@click.option(
-    "--to", "form", type=options.Name(written_names, _check_written), default="native", help="Write this format."
-)
-@click.option("--out", type=click.Path(), metavar="FILE", help="Write here, not to standard output.")
-@options.FROM
+@options.take(f"form out {options.FROM}", form=options.Name(written_names, _check_written))
 def convert(file: str, *, form: str, out: str | None, source: str | None, names: Sequence[str], base: Any) -> None:
     """
     Write a suite in another format, or a rubric as YAML or JSON.
@@ -205,13 +200,7 @@ def _check_kind(context: click.Context) -> None:
 @click.command(cls=output.Command, check=_check_kind)
 @click.argument("before", type=click.Path())
 @click.argument("after", type=click.Path())
-@click.option(
-    "--candidates", type=options.PATH, metavar="FILE", help="Grade these by both, and show what moves, by group."
-)
-@options.COLUMN
-@options.JUDGE
-@options.PAYING
-@options.FORMAT
+@options.take(f"candidates columns {options.JUDGE} {options.PAYING} form")
 def diff(
     before: str, after: str, *, candidates: Path | None, columns: Sequence[str], judge: Any, form: str, **given: Any
 ) -> None:

@@ -14,7 +14,6 @@ from attrs import evolve, fields, frozen
 from rubric import Anchor, DefinitionError, ModelError, dump, dumps
 from rubric.commands import options, output
 from rubric.commands.file_arguments import WrongLineError, kind_of
-from rubric.commands.options import A_COUNT, PATH, TEXT
 from rubric.commands.running import describe_plan
 from rubric.embed import Options, counted, run, shorten
 from rubric.quality import Generation
@@ -75,36 +74,12 @@ def _check(context: click.Context) -> None:
 
 @click.command(cls=output.Command, check=_check)
 @click.argument("files", nargs=-1, metavar="[FILE...]", type=click.Path())
-@click.option("--outcome", default="", metavar="TEXT", help="What a good answer does.")
-@click.option("--task", default="", metavar="TEXT", help="What is to be answered.")
-@click.option("--reference", "references", type=TEXT, multiple=True, metavar="FILE", help="Read a good answer.")
-@click.option("--good", type=TEXT, multiple=True, metavar="FILE", help="Read an example that should pass.")
-@click.option("--bad", type=TEXT, multiple=True, metavar="FILE", help="Read an example that should fail.")
-@click.option("--source", "sources", type=PATH, multiple=True, metavar="FILE", help="Read a policy or a document.")
-@click.option("--pairs", type=PATH, metavar="FILE", help="Keep what tells chosen from rejected answers (JSONL or CSV).")
-@click.option("--name", default="", metavar="TEXT", help="Name the rubric.")
-@click.option("--out", type=PATH, metavar="FILE", help="Write here, not to standard output or into the suite's file.")
-@click.option(
-    "--judge", "-j", callback=options.as_model, metavar="MODEL", help="Have this model write, and grade the pairs."
+@options.take(
+    "outcome task references good bad sources pairs name out judge writer form store max_cost max_calls prices "
+    f"concurrency plan patterns {options.FROM} quiet color",
+    judge=options.as_model,
+    writer=options.as_model,
 )
-@click.option("--writer", callback=options.as_model, metavar="MODEL", help="Have another model write.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["yaml", "md", "json"]),
-    default="yaml",
-    help="Print the rubric, or what is known of each criterion.",
-)
-@options.STORE
-@options.MAX_COST
-@options.MAX_CALLS
-@options.PRICE
-@click.option("--concurrency", type=A_COUNT, default=8, metavar="N", help="Keep N drafts in flight.")
-@click.option("--plan", is_flag=True, help="Count calls and cost; send nothing.")
-@options.FILTER
-@options.FROM
-@options.QUIET
-@options.COLOR
 def generate(files: Sequence[str], out: Path | None, form: str, **given: Any) -> None:
     """
     Draft criteria, for one rubric or for every case of suites.

@@ -266,12 +266,7 @@ def _rubric_first(files: Sequence[str]) -> Sequence[str]:
 
 @click.command(cls=Command, check=_check)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
-@options.GRADING
-@options.FILTER
-@options.COLUMN
-@options.ALLOW_SCRIPTS
-@options.PRICE
-@options.COLOR
+@options.take(f"{options.GRADING} patterns columns allow_scripts prices color")
 def plan(files: Sequence[str], form: str, columns: Sequence[str], **given: Any) -> None:
     """
     Count calls, tokens and dollars; send nothing.
@@ -310,12 +305,7 @@ def plan(files: Sequence[str], form: str, columns: Sequence[str], **given: Any) 
 
 @click.command(cls=Command, check=_check)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
-@options.GRADING
-@options.STORE
-@options.RUNNING
-@options.CONCURRENT
-@options.QUIET
-@options.COLOR
+@options.take(f"{options.GRADING} store {options.RUNNING} concurrency quiet color")
 def grade(files: Sequence[str], **given: Any) -> None:
     """
     Grade a text against a rubric, or every case of suites.

@@ -105,7 +105,7 @@ class Inputs:
     max_calls: int | None
     rpm: int | None
     tpm: int | None
-    concurrency: int
+    concurrency: int | None
     shard: Shard | None
     limit: int | None
     columns: Sequence[str]
@@ -171,7 +171,7 @@ class Inputs:
                     rubric,
                     judge,
                     columns=columns if given is self.source else None,
-                    concurrency=self.concurrency,
+                    concurrency=self.concurrency or CONCURRENCY,
                     store=store,
                     budget=options.budget_of(self.max_cost, self.max_calls),
                     limits=Limits(rpm=self.rpm, tpm=self.tpm) if self.rpm or self.tpm else None,
@@ -327,43 +327,12 @@ def _check(context: click.Context) -> None:
 @click.command("grade-many", cls=Command, check=_check)
 @click.argument("rubric", type=options.PATH)
 @click.argument("candidates", nargs=-1, required=True, metavar="CANDIDATES...", type=options.PATH)
-@options.JUDGE
-@options.THRESHOLD
-@click.option(
-    "--out", type=options.PATH, metavar="FILE", callback=_check_out, help="Write the results here, a line of JSON each."
+@options.take(
+    f"{options.JUDGE} threshold out report by keep rerun store in_doubt max_cost max_calls prices rpm tpm concurrency "
+    "shard limit columns min_pass_rate form quiet color",
+    out=_check_out,
+    shard=_as_shard,
 )
-@click.option(
-    "--report",
-    type=options.PATH,
-    multiple=True,
-    metavar="FILE",
-    help="Write a page here (.html), a table (.csv), or a report for CI: .xml, .md, .sarif; repeatable.",
-)
-@options.BY
-@options.KEEP
-@options.RERUN
-@options.STORE
-@click.option(
-    "--in-doubt",
-    type=click.Choice(["retry", "hold"]),
-    default="retry",
-    help="Send calls again that were in flight when a run was killed, or hold them: never paid twice.",
-)
-@options.MAX_COST
-@options.MAX_CALLS
-@options.PRICE
-@click.option("--rpm", type=options.A_COUNT, metavar="N", help="Send a model no more requests in any minute.")
-@click.option("--tpm", type=options.A_COUNT, metavar="N", help="Send and get no more tokens of a model in any minute.")
-@click.option(
-    "--concurrency", type=options.A_COUNT, default=CONCURRENCY, metavar="N", help="Keep N requests in flight."
-)
-@click.option("--shard", callback=_as_shard, metavar="I/N", help="Grade the I-th of N parts of the candidates.")
-@click.option("--limit", type=options.A_COUNT, metavar="N", help="Grade the first N candidates alone.")
-@options.COLUMN
-@options.MIN_PASS_RATE
-@options.FORMAT
-@options.QUIET
-@options.COLOR
 def grade_many(rubric: Path, judge: JudgeLike | None, threshold: float | None, form: str, **given: Any) -> None:
     """
     Grade every candidate of a file against a rubric.
@@ -457,7 +426,7 @@ def _check_parts(context: click.Context) -> None:
 
 @click.command(cls=Command, check=_check_parts)
 @click.argument("parts", nargs=-1, required=True, metavar="RESULTS...", type=options.PATH)
-@click.option("--out", type=options.PATH, metavar="FILE", help="Write all results here.")
+@options.take("out")
 def merge(parts: Sequence[Path], out: Path) -> None:
     """
     Put the results of all shards into one file.

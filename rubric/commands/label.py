@@ -11,9 +11,9 @@ import click
 from rubric import Candidate, Rubric, load
 from rubric.commands import options
 from rubric.commands.file_arguments import WrongLineError
-from rubric.commands.local_server import NO_BROWSER, PORT, LocalServer
+from rubric.commands.local_server import LocalServer
 from rubric.commands.named_columns import columns_of
-from rubric.commands.options import A_COUNT, PATH
+from rubric.commands.options import PATH
 from rubric.commands.output import Command, Refusal, print_line
 from rubric.embed import counted, replacing, source_of
 from rubric.labelling.drawing import Draw
@@ -34,20 +34,7 @@ def _check(context: click.Context) -> None:
 @click.command(cls=Command, check=_check)
 @click.argument("data", type=PATH)
 @click.argument("rubric", type=PATH)
-@click.option("--out", type=PATH, metavar="FILE", help="Keep the labels in this CSV file; go on where it stops.")
-@click.option("--html", "page", type=PATH, metavar="FILE", help="Write a page for somebody without Python instead.")
-@click.option(
-    "--results",
-    type=PATH,
-    multiple=True,
-    metavar="FILE",
-    help="Show the judge's verdict behind a key, by what grade-many wrote.",
-)
-@click.option("--count", type=A_COUNT, default=200, metavar="N", help="Put N candidates on the page; by default 200.")
-@click.option("--add", type=PATH, multiple=True, metavar="FILE", help="Add the labels that a page exported, and end.")
-@options.COLUMN
-@PORT
-@NO_BROWSER
+@options.take("out page results count add columns port no_browser")
 def label(data: Path, rubric: Path, *, out: Path | None, page: Path | None, add: Sequence[Path], **given: Any) -> None:
     """
     Label candidates on a page in the browser, until Ctrl-C.

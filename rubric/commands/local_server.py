@@ -19,7 +19,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
-import click
 from attrs import field, frozen
 
 from rubric import DefinitionError, RubricError
@@ -41,11 +40,6 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-
-PORT = click.option(
-    "--port", type=click.IntRange(0, 65_535), default=0, metavar="N", help="Listen here; 0 is any free port."
-)
-NO_BROWSER = click.option("--no-browser", is_flag=True, help="Print the address, and open no browser.")
 
 
 @frozen

@@ -1,4 +1,4 @@
-"""The options that several commands share, and checks of options."""
+"""The options of commands, which `options.toml` lists, and checks of options."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 from rubric import Budget, DefinitionError, Judge
 from rubric.commands.file_arguments import WrongLineError
 from rubric.commands.messages import was_given
-from rubric.commands.output import Refusal, print_line
+from rubric.commands.output import Refusal, groups, print_line
 from rubric.embed import CONCURRENCY, JudgeLike, fields, judge_or_default
 from rubric.engine import Plan
 from rubric.formats.registry import find_format, format_names
@@ -23,23 +23,6 @@ from rubric.suites.report import Deferred
 from rubric.suites.reporters.registry import reporter, reporter_names
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def options(*given: Callable[[Any], Any]) -> Callable[[Command], Command]:
-    """Return one decorator that adds all options *given*."""
-
-    def add(command: Command) -> Command:
-        for option in reversed(given):
-            command = option(command)
-        return command
-
-    return add
-
-
-def names_in(added: Callable[[Any], Any]) -> frozenset[str]:
-    """Return the names of the options that a decorator adds, as the functions of commands take them."""
-    found: list[click.Parameter] = getattr(added(lambda: None), "__click_params__", [])
-    return frozenset(option.name for option in found if option.name is not None and option.expose_value)
 
 
 class Name(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
@@ -69,24 +52,6 @@ class Name(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4
         return value
 
 
-TEXT = click.File(encoding="utf-8")
-FORMAT = click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", help="Print for people, or for machines."
-)
-
-
-FROM = options(
-    click.option("--from", "source", type=Name(format_names, find_format), help="Read the files as this format."),
-    click.option("--env", "names", multiple=True, metavar="NAME", help="Let {{ env.NAME }} show this variable."),
-    click.option(
-        "--base",
-        type=click.Path(exists=True, file_okay=False),
-        metavar="FOLDER",
-        help="Let files include from this folder instead of their own.",
-    ),
-)
-
-
 class Share(click.FloatRange):
     """A share from 0 to 1, which may be written as 80% or 4/5, too."""
 
@@ -100,16 +65,6 @@ class Share(click.FloatRange):
             self.fail(f"expected a share from 0 to 1, found {value}; for {value} % write {part:g}", param, ctx)
         chosen: Any = value if share is None else share
         return float(super().convert(chosen, param, ctx))
-
-
-PATH, FILE = click.Path(path_type=Path), click.Path(exists=True, dir_okay=False, path_type=Path)
-STORE = click.option("--store", type=PATH, metavar="FILE", help="Keep every reply in FILE, and answer from it.")
-
-
-A_COUNT, RISK = click.IntRange(min=1), click.FloatRange(1e-6, 0.5)
-CONCURRENT = click.option("--concurrency", type=A_COUNT, metavar="N", help="Keep N cases (or calls) in flight.")
-MAX_COST = click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Spend no more.")
-MAX_CALLS = click.option("--max-calls", type=A_COUNT, metavar="N", help="Pay for no more requests.")
 
 
 def _keep_prices(ctx: click.Context, _: click.Parameter, given: Sequence[str]) -> None:
@@ -127,17 +82,6 @@ def _keep_prices(ctx: click.Context, _: click.Parameter, given: Sequence[str]) -
 
 
 PRICES = "rubric.prices"
-PRICE = click.option(
-    "--price",
-    "prices",
-    multiple=True,
-    expose_value=False,
-    callback=_keep_prices,
-    metavar="MODEL=IN,OUT",
-    help="The price of an unlisted model: dollars for a million tokens sent, and back; repeatable.",
-)
-PAYING = options(STORE, MAX_COST, MAX_CALLS, PRICE, CONCURRENT)
-"""The options of commands that ask a judge; `calls_of` makes arguments of them."""
 
 
 def check_prices(plans: Iterable[Plan] | None = None) -> Mapping[str, Any]:
@@ -167,89 +111,9 @@ def calls_of(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"store": given["store"], "budget": budget, "concurrency": given["concurrency"] or CONCURRENCY}
 
 
-COLUMN, LABEL_COLUMN, BOTH_COLUMNS, PAIR_COLUMN = (
-    click.option("--column", "columns", multiple=True, metavar="FIELD=COLUMN", help=f"Read a field {about}.")
-    for about in (
-        "from this column, such as output=answer; question= skips that column; variables=topic keeps it",
-        "of the labels from this column, such as value=verdict",
-        "of the labels or the candidates from this column, such as value=verdict, output=answer",
-        "of a pair from this column, such as a=old, b=new, input=question; question= skips that column",
-    )
-)
-FILTER = click.option(
-    "--filter",
-    "patterns",
-    multiple=True,
-    metavar="PATTERN",
-    help="Take only cases whose id has PATTERN in it, or that have this tag; with * or ?, all of it is compared.",
-)
-
-
 def _set_color(ctx: click.Context, _: click.Parameter, when: str) -> None:
     """Set what `click.echo` and `rubric.commands.output` go by; None is up to the terminal."""
     ctx.color = {"auto": None, "always": True, "never": False}[when]
-
-
-COLOR = click.option(
-    "--color",
-    type=click.Choice(["auto", "always", "never"]),
-    default="auto",
-    callback=_set_color,
-    expose_value=False,
-    is_eager=True,
-    help="Use colours: by default on a terminal alone.",
-)
-QUIET = click.option("--quiet", "-q", is_flag=True, help="Print the totals alone.")
-VERBOSE = click.option("--verbose", "-v", is_flag=True, help="Print every criterion, its text, reason and evidence.")
-
-ALLOW_SCRIPTS = click.option(
-    "--allow-scripts", is_flag=True, help="Run the programs that a suite names: graders, prompts, tests, providers."
-)
-
-BY = click.option("--by", metavar="KEY", help="Show the figures of each group, too: of a column, tag, key, judge, ...")
-KEEP = click.option(
-    "--keep/--no-keep", default=True, help="Keep the run below .rubric/runs, for view and compare; 50 are kept."
-)
-RERUN = click.option(
-    "--rerun", type=click.Choice(["ungraded", "failed"]), help="Ask again for these alone of the last kept run."
-)
-
-TO_RUN = options(
-    click.option(
-        "--deferred", type=click.Choice(get_args(Deferred)), default="error", help="Count a deferred case as this."
-    ),
-    ALLOW_SCRIPTS,
-    click.option("--repeat", type=A_COUNT, default=1, metavar="N", help="Grade N times; show how often verdicts flip."),
-    click.option("--runs", type=A_COUNT, metavar="N", help="Let the target answer N times; show pass@k and pass^k."),
-    click.option(
-        "--fail-fast",
-        is_flag=True,
-        help="Start no case after the first that fails or is not graded; those in flight end.",
-    ),
-)
-"""The options that `Suite.run` gets as they are: each has the name of its parameter."""
-
-MIN_PASS_RATE = click.option("--min-pass-rate", type=Share(), metavar="R", help="Fail only if a smaller share passes.")
-
-RUNNING = options(
-    click.option("--reporter", type=Name(reporter_names, reporter), help="Write a suite's report in this form."),
-    click.option(
-        "--out", "outs", type=PATH, multiple=True, metavar="FILE", help="Write it here, by ending; repeatable."
-    ),
-    MAX_COST,
-    PRICE,
-    click.option("--baseline", type=click.Path(), metavar="FILE", help="Compare with an earlier report (json)."),
-    click.option("--largest-drop", type=Share(), metavar="D", help="Fail if a score falls by more."),
-    click.option("--risk", type=RISK, metavar="R", help="Let a drop fail only beyond chance, at this rate of alarms."),
-    MIN_PASS_RATE,
-    FILTER,
-    VERBOSE,
-    BY,
-    KEEP,
-    RERUN,
-    TO_RUN,
-)
-"""The options of `grade` that one candidate has no use for. A new one is a line here, and a field of `RunOptions`."""
 
 
 def _as_judge(ctx: click.Context, _: click.Parameter, models: Sequence[str]) -> JudgeLike | None:
@@ -295,40 +159,6 @@ def _keep_setting(ctx: click.Context, option: click.Parameter, value: str | None
 
 
 SETTINGS = "rubric.judge"
-JUDGE = options(
-    click.option(
-        "--judge",
-        "-j",
-        multiple=True,
-        callback=_as_judge,
-        metavar="MODEL",
-        help="Judge by this model; several: a panel.",
-    ),
-    click.option(
-        "--embedder",
-        is_eager=True,  # the judge needs it
-        expose_value=False,
-        callback=_keep_setting,
-        metavar="MODEL",
-        help="Let this model make the embeddings for checks of similarity.",
-    ),
-    click.option(
-        "--per-call",
-        is_eager=True,
-        expose_value=False,
-        callback=_keep_setting,
-        metavar="N|all",
-        help="Ask for N criteria in one request: fewer requests, and verdicts that may sway each other.",
-    ),
-)
-THRESHOLD = click.option("--threshold", "-t", type=Share(), help="Pass from this score in 0..1, not the rubric's.")
-
-OUTPUTS = click.option(
-    "--outputs",
-    type=click.Path(exists=True, dir_okay=False),
-    metavar="FILE",
-    help="Grade the replies in FILE, by the ids, variables or order of cases.",
-)
 
 
 def as_model(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
@@ -336,38 +166,74 @@ def as_model(_: click.Context, __: click.Parameter, name: str | None) -> str | N
     return model_called(name) if name else name
 
 
-GRADING = options(
-    JUDGE,
-    THRESHOLD,
-    click.option(
-        "--unsupported",
-        type=click.Choice(["ungraded", "skip", "fail"]),
-        help="Count graders that this library lacks as ungraded (by default), skip them, or fail them.",
-    ),
-    click.option("--input", "question", type=TEXT, metavar="FILE", help="Read what the candidate answers."),
-    click.option("--reference", type=TEXT, metavar="FILE", help="Read a reference answer."),
-    click.option("--context", type=TEXT, metavar="FILE", help="Read material on which the candidate should rest."),
-    click.option(
-        "--target",
-        callback=as_model,
-        metavar="MODEL",
-        help="Answer cases without a response with this model; 'providers', those that the file names, as by default; "
-        "'none' asks nothing.",
-    ),
-    click.option(
-        "--allow-host", "hosts", multiple=True, metavar="HOST", help="Let --target providers ask this address."
-    ),
-    OUTPUTS,
-    click.option(
-        "--server",
-        "servers",
-        multiple=True,
-        metavar="NAME=COMMAND",
-        help="Give the target an MCP server: a command, or an address.",
-    ),
-    FROM,
-    FORMAT,
+# -- the table ----------------------------------------------------------------------------------------------
+
+TEXT, PATH = click.File(encoding="utf-8"), click.Path(path_type=Path)
+TYPES: Mapping[str, click.ParamType | type] = {
+    "count": click.IntRange(min=1),
+    "deferred": click.Choice(get_args(Deferred)),
+    "dollars": click.FloatRange(min=0),
+    "file": click.Path(exists=True, dir_okay=False),
+    "folder": click.Path(exists=True, file_okay=False),
+    "format": Name(format_names, find_format),
+    "name": click.Path(),
+    "number": float,
+    "path": PATH,
+    "port": click.IntRange(0, 65_535),
+    "reporter": Name(reporter_names, reporter),
+    "risk": click.FloatRange(1e-6, 0.5),
+    "share": Share(),
+    "text": TEXT,
+}
+"""The types of options, by their names in `options.toml`."""
+
+_CALLBACKS = {
+    "color": _set_color,
+    "embedder": _keep_setting,  # eager, as is the next one: the judge needs them
+    "per_call": _keep_setting,
+    "judge": _as_judge,
+    "prices": _keep_prices,
+    "target": as_model,
+}
+
+FROM, JUDGE = "source names base", "judge embedder per_call"
+PAYING = "store max_cost max_calls prices concurrency"
+"""The options of commands that ask a judge; `calls_of` makes arguments of them."""
+
+GRADING = f"{JUDGE} threshold unsupported question reference context target hosts outputs servers {FROM} form"
+TO_RUN = "deferred allow_scripts repeat runs fail_fast"
+"""The options that `Suite.run` gets as they are: each has the name of its parameter."""
+
+RUNNING = (
+    "reporter outs max_cost prices baseline largest_drop risk min_pass_rate patterns verbose by keep rerun " + TO_RUN
 )
+"""The options of `grade` that one candidate has no use for. A new one is a word here, and a field of `RunOptions`."""
+
+
+def take(names: str, **own: Any) -> Callable[[Command], Command]:
+    """Return what gives a command the options *names*, rows of the table; *own* are callbacks and types by name."""
+
+    def add(command: Command) -> Command:
+        for name in reversed(names.split()):
+            command = _option(name, command.__name__, own.get(name, _CALLBACKS.get(name)))(command)
+        return command
+
+    return add
+
+
+def _option(name: str, command: str, own: Any) -> Callable[[Command], Command]:
+    rows = {key: row for group in groups().values() for key, row in group.items() if key.split()[0] == name}
+    row = {**rows[next((key for key in rows if command in key.split()[1:]), name)]}
+    words, kind = row.pop("option", f"--{name.replace('_', '-')}").split(), row.pop("type", None)
+    kind = click.Choice(kind) if isinstance(kind, list) else TYPES.get(kind)
+    called = {"type": own} if isinstance(own, click.ParamType) else {"type": kind, "callback": own}
+    return click.option(*words, name, **row, **called)
+
+
+def names_in(names: str) -> frozenset[str]:
+    """Return those of the options *names* that the functions of commands take."""
+    rows = [pair for group in groups().values() for pair in group.items()]
+    return frozenset(names.split()) & {key.split()[0] for key, row in rows if row.get("expose_value", True)}
 
 
 def read_environment(names: Sequence[str]) -> dict[str, str]:

@@ -14,6 +14,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from io import StringIO
@@ -174,6 +175,12 @@ class _OneVoice(click.Command):
         return super().parse_args(ctx, args)
 
 
+@cache
+def groups() -> dict[str, dict[str, dict[str, Any]]]:
+    """Return the rows of `options.toml`, by their keys, in the groups of `--help`."""
+    return tomllib.loads(files("rubric.commands").joinpath("options.toml").read_text("utf-8"))
+
+
 class Command(_OneVoice):
     """
     A command whose help has its options in groups.
@@ -193,10 +200,9 @@ class Command(_OneVoice):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the options in groups, those that belong together under one head."""
-        groups = tomllib.loads(files("rubric.commands").joinpath("help_groups.toml").read_text("utf-8"))
-        title_of = {name: title for title, names in groups.items() for name in names}
+        title_of = {key.split()[0]: title for title, rows in groups().items() for key in rows}
         given = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
-        for title in (*groups, "Options"):
+        for title in groups():
             records = [param.get_help_record(ctx) for param in given if title_of.get(param.name, "Options") == title]
             if shown_here := [*filter(None, records)]:
                 with formatter.section(title):

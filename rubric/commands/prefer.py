@@ -30,12 +30,7 @@ def _check(context: click.Context) -> None:
 @click.command(cls=Command, check=_check)
 @click.argument("pairs", type=options.PATH)
 @click.argument("rubric", type=options.PATH)
-@options.JUDGE
-@click.option("--one-order", is_flag=True, help="Ask in one order alone: half the calls, and no sign of position bias.")
-@options.PAIR_COLUMN
-@click.option("--out", type=options.PATH, metavar="FILE", help="Write each preference here, a line of JSON.")
-@options.PAYING
-@options.FORMAT
+@options.take(f"{options.JUDGE} one_order columns out {options.PAYING} form")
 def prefer(pairs: Path, rubric: Path, *, judge: Any, columns: Sequence[str], out: Path | None, **given: Any) -> None:
     """
     Say which of two is better, for each pair in a file.

@@ -27,13 +27,10 @@ from rubric.formats.projects import is_rubric
 from rubric.quality import Influences, Remarks
 from rubric.quality.attacks import ATTACKS
 
-_EDITS = ("threshold", "weights", "anchors", "texts")  # of `align`, whose module takes numpy
-
 
 @click.command(cls=Command)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
-@click.option("--hints", is_flag=True, help="Show remarks that may be wrong, too; they fail nothing.")
-@options.FORMAT
+@options.take("hints form")
 def lint(files: Sequence[str], form: str, *, hints: bool) -> None:
     """
     Find faults in rubrics and suites, without a judge.
@@ -63,7 +60,7 @@ def lint(files: Sequence[str], form: str, *, hints: bool) -> None:
 
 @click.command(cls=Command)
 @click.argument("file", type=click.Path())
-@options.FORMAT
+@options.take("form")
 def explain(file: str, form: str) -> None:
     """
     Show how often each criterion of a rubric decides.
@@ -90,12 +87,7 @@ def _influences(file: str) -> Iterator[tuple[str, Influences]]:
 
 @click.command(cls=Command)
 @click.argument("file", type=options.PATH)
-@options.JUDGE
-@options.PAYING
-@click.option(
-    "--repeats", type=options.A_COUNT, default=1, metavar="N", help="Grade N times; show how often answers flip."
-)
-@options.FORMAT
+@options.take(f"{options.JUDGE} {options.PAYING} repeats form")
 def check(file: Path, judge: Any, repeats: int, form: str, **given: Any) -> None:
     """
     Run the tests of a rubric.
@@ -135,20 +127,10 @@ def _cases_with_tests(file: Path, judge: Any) -> list[tuple[Case, Any]]:
 @click.command(cls=Command)
 @click.argument("file", type=options.PATH)
 @click.argument("candidates", type=options.PATH)
-@options.JUDGE
-@click.option(
-    "--attack",
-    "attacks",
-    type=click.Choice([each.name for each in ATTACKS]),
-    multiple=True,
-    metavar="NAME",
-    help="Make this attack alone; may be repeated.",
+@options.take(
+    f"{options.JUDGE} attacks most only_plan columns {options.PAYING} form",
+    attacks=click.Choice([each.name for each in ATTACKS]),
 )
-@click.option("--most", type=options.Share(), metavar="S", help="Fail if an attack surely moves a larger share.")
-@click.option("--plan", "only_plan", is_flag=True, help="Count calls and cost; send nothing.")
-@options.COLUMN
-@options.PAYING
-@options.FORMAT
 def probe(file: Path, candidates: Path, *, judge: Any, only_plan: bool, columns: Any, form: str, **given: Any) -> None:
     """
     Find out how far a judge can be moved: by claims, fake verdicts, padding.
@@ -176,15 +158,7 @@ def probe(file: Path, candidates: Path, *, judge: Any, only_plan: bool, columns:
 @click.argument("file", type=options.PATH)
 @click.argument("results", type=options.PATH)
 @click.argument("labels", type=options.PATH)
-@click.option("--edit", "edits", type=click.Choice(_EDITS), multiple=True, help="Try these alone.")
-@click.option("--risk", type=click.FloatRange(1e-6, 0.5), default=0.05, metavar="R", help="The rate of false gains.")
-@click.option("--writer", metavar="MODEL", help="Write texts by this model.")
-@click.option("--candidates", type=options.PATH, metavar="CANDIDATES", help="What RESULTS are of, to grade it anew.")
-@options.BOTH_COLUMNS
-@options.JUDGE
-@options.PAYING
-@click.option("--write", is_flag=True, help="Write the accepted edits into FILE; its comments stay.")
-@options.FORMAT
+@options.take(f"edits risk writer candidates columns {options.JUDGE} {options.PAYING} write form")
 def align(file: Path, results: Path, labels: Path, *, edits: Any, candidates: Path | None, **given: Any) -> None:
     """
     Fit a rubric to labels of people.

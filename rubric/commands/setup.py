@@ -9,7 +9,7 @@ import click
 
 from rubric import dumps, presets
 from rubric.commands.file_arguments import WrongLineError
-from rubric.commands.options import PATH, Name
+from rubric.commands.options import PATH, Name, take
 from rubric.commands.output import Command, Refusal, print_line
 from rubric.embed import write_text
 
@@ -30,7 +30,7 @@ def _check(context: click.Context) -> None:
 
 @click.command(cls=Command, check=_check)
 @click.argument("folder", type=PATH, default=Path(), required=False)
-@click.option("--preset", type=Name(lambda: presets.NAMES, presets.text_of), help="Start from this ready rubric.")
+@take("preset", preset=Name(lambda: presets.NAMES, presets.text_of))
 def init(folder: Path, preset: str | None) -> None:
     """
     Write a rubric and a suite to start from.

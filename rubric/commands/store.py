@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from rubric.commands.options import FORMAT, PATH, refuse_inputs
+from rubric.commands.options import PATH, refuse_inputs, take
 from rubric.commands.output import REFUSED, Commands, print_line, print_result
 from rubric.embed import replacing
 from rubric.store import export as exported_calls
@@ -25,7 +25,7 @@ def store() -> None:
 
 @store.command()
 @FILE
-@FORMAT
+@take("form")
 def stats(store: Path, form: str) -> None:
     """Count calls by state, their cost, and the cost saved."""
     print_result(stats_of(store), form)
@@ -33,7 +33,7 @@ def stats(store: Path, form: str) -> None:
 
 @store.command()
 @FILE
-@click.option("--out", type=PATH, metavar="FILE", help="Write here, not to standard output.")
+@take("out")
 def export(store: Path, out: Path | None) -> None:
     """Write every call as a line of JSON, with keys and passwords masked."""
     rows = exported_calls(store)

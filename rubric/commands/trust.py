@@ -17,7 +17,7 @@ from rubric import Grades, LoadError, Rubric, dump, load
 from rubric.commands.file_arguments import TRIAL, WrongLineError, first_row, holds_results, is_report
 from rubric.commands.kept_runs import last_runs
 from rubric.commands.named_columns import columns_of
-from rubric.commands.options import BY, FORMAT, JUDGE, LABEL_COLUMN, PATH, RISK, refuse_folder, refuse_given
+from rubric.commands.options import JUDGE, PATH, refuse_folder, refuse_given, take
 from rubric.commands.output import Command, Refusal, print_json, print_line, print_result
 from rubric.commands.view import check_rubrics, results_of
 from rubric.commands.wrong_lines import TYPED
@@ -46,9 +46,6 @@ def keep(rubric: Rubric, file: Path, what: str, *, write: bool) -> None:
     print_line(said if what else f"nothing is accepted, so {file} stays as it is", problem=True)
 
 
-AIMS = ("agreement", "balanced", "cost", "TPR", "TNR", "pass rate")  # as in `rubric.trust`, which needs an extra
-
-
 def _check_keys(context: click.Context) -> None:
     """Refuse, in a line that is tried, labels by key of results that have none, in the words of `agreement`."""
     results, labels = context.params["results"], context.params["others"]
@@ -66,13 +63,7 @@ def _check_keys(context: click.Context) -> None:
 @click.command(cls=Command, check=_check_keys)
 @click.argument("results", type=PATH)
 @click.argument("others", type=PATH, required=False)
-@click.option("--out", type=PATH, metavar="FILE", help="Write it here as YAML, as a baseline for --against.")
-@click.option("--against", type=PATH, metavar="FILE", help="Fail if judge or people have changed since this baseline.")
-@click.option("--risk", type=RISK, default=0.05, metavar="R", help="The rate of false alarms.")
-@click.option("--with-seen", is_flag=True, help="Count labels, too, that were given after a look at the verdict.")
-@click.option("--all", "every", is_flag=True, help="Show every figure, the rates of each class and the confusion.")
-@LABEL_COLUMN
-@FORMAT
+@take("out against risk with_seen every columns form")
 def agree(results: Path, others: Path | None, *, out: Path | None, against: Any, form: str, **given: Any) -> None:
     """
     Measure how far a judge agrees with people or another judge.
@@ -112,11 +103,7 @@ def agree(results: Path, others: Path | None, *, out: Path | None, against: Any,
 @click.command(cls=Command)
 @click.argument("results", type=PATH)
 @click.argument("labels", type=PATH)
-@click.option("--criterion", metavar="ID", help="The criterion; without it, the whole, or the one that is labelled.")
-@click.option("--how", type=click.Choice(["ppi", "rogan-gladen"]), default="ppi", help="How the judge is corrected.")
-@click.option("--min", "least", type=float, metavar="V", help="Fail if the whole interval lies below V.")
-@LABEL_COLUMN
-@FORMAT
+@take("criterion how least columns form")
 def estimate(results: Path, labels: Path, *, least: float | None, columns: Any, form: str, **how: Any) -> None:
     """
     Estimate what people would say of all, from some labels.
@@ -137,15 +124,7 @@ def estimate(results: Path, labels: Path, *, least: float | None, columns: Any, 
 @click.argument("file", type=PATH)
 @click.argument("results", type=PATH)
 @click.argument("labels", type=PATH)
-@click.option(
-    "--for", "aim", type=click.Choice(AIMS), metavar="AIM", default=AIMS[0], help="By agreement, cost, TPR, ..."
-)
-@click.option("--at", type=float, metavar="V", help="The cost of a false pass in false fails, or the rate.")
-@LABEL_COLUMN
-@JUDGE
-@click.option("--passes-from", type=float, metavar="V", help="Of labels that are scores: a person's lowest pass.")
-@click.option("--write", is_flag=True, help="Write the threshold into FILE; its comments stay.")
-@FORMAT
+@take(f"aim at columns {JUDGE} passes_from write form")
 def thresholds(file: Path, results: Path, labels: Path, *, columns: Any, judge: Any, form: str, **given: Any) -> None:
     """
     Choose a threshold by labels of people.
@@ -219,21 +198,7 @@ def _is_turned(new: Path, old: Path) -> bool:
 @click.command(cls=Command, check=_check)
 @click.argument("new", type=PATH, required=False)
 @click.argument("old", type=PATH, required=False)
-@click.option(
-    "--baseline", type=PATH, metavar="OLD", help="The old run, named as such: no order is read from its name."
-)
-@click.option("--labels", nargs=2, type=PATH, metavar="NEW OLD", help="Labels of the new and of the old outputs.")
-@BY
-@click.option(
-    "--out",
-    type=PATH,
-    metavar="FILE",
-    callback=_check_page,
-    help="Write both runs as a page (.html): what broke, and why.",
-)
-@click.option("--rubric", "rubrics", type=PATH, multiple=True, metavar="FILE", help="For --out: the rubric, or suite.")
-@JUDGE
-@FORMAT
+@take(f"baseline labels by out rubrics {JUDGE} form", out=_check_page)
 def compare(new: Path | None, old: Path | None, *, by: str | None, out: Path | None, judge: Any, **given: Any) -> None:
     """
     Compare two runs over the same candidates.

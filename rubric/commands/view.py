@@ -15,8 +15,8 @@ import click
 from rubric import DefinitionError, Grades, Rubric, RubricError, load, load_suite
 from rubric.commands.file_arguments import WrongLineError, holds_results, kind_of, rubric_of
 from rubric.commands.kept_runs import folder_of_runs, kept_runs, last_runs
-from rubric.commands.local_server import NO_BROWSER, PORT, LocalServer, Page
-from rubric.commands.options import JUDGE, PATH, refuse_folder, refuse_given, refuse_inputs
+from rubric.commands.local_server import LocalServer, Page
+from rubric.commands.options import JUDGE, PATH, refuse_folder, refuse_given, refuse_inputs, take
 from rubric.commands.output import Command, Refusal, print_line
 from rubric.embed import RowBuilder, read_json
 from rubric.formats.projects import is_rubric
@@ -171,11 +171,7 @@ def _check(context: click.Context) -> None:
 
 @click.command(cls=Command, check=_check)
 @click.argument("results", type=PATH, required=False, metavar="[FILE]")
-@click.option("--rubric", "rubrics", type=PATH, multiple=True, metavar="FILE", help="The rubric, or suite, of results.")
-@click.option("--out", type=PATH, metavar="FILE", help="Write it, by ending: a page (.html), a table (.csv), ...")
-@JUDGE
-@PORT
-@NO_BROWSER
+@take(f"rubrics out {JUDGE} port no_browser")
 def view(
     results: Path | None, rubrics: Sequence[Path], out: Path | None, judge: Any, port: int, *, no_browser: bool
 ) -> None:

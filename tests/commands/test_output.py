@@ -7,7 +7,6 @@ import io
 import pickle
 import re
 import shlex
-import tomllib
 from pathlib import Path
 
 import click
@@ -228,13 +227,17 @@ def test_help_lists_the_options_in_groups_each_once() -> None:
                 assert len(re.findall(rf"^  .*{re.escape(option.opts[-1])}\b", told, re.MULTILINE)) >= 1
 
 
-def test_named_options_of_the_groups_exist() -> None:
-    """A name in the file of groups that no command has would be a slip."""
-    groups = tomllib.loads((ROOT / "rubric" / "commands" / "help_groups.toml").read_text())
-    named = [name for names in groups.values() for name in names]
-    known = {option.name for command in commands().values() for option in command.params}
-    assert len({*named}) == len(named)
-    assert {*named} <= known
+def test_each_row_of_the_table_of_options_is_one_that_a_command_takes() -> None:
+    """A name, or that of a command behind it, which nothing has would be a slip; so would one in two groups."""
+    every = [one for each in commands().values() for one in (each, *getattr(each, "commands", {}).values())]
+    found = {str(each.name).replace("-", "_"): {param.name for param in each.params} for each in every}
+    found[""] = {name for names in found.values() for name in names}
+    homes: dict[str, set[str]] = {}
+    for group, rows in output.groups().items():
+        for name, *of in map(str.split, rows):
+            homes.setdefault(name, set()).add(group)
+            assert all(name in found[command] for command in of or [""]), (name, of)
+    assert [name for name in homes if len(homes[name]) > 1] == []
 
 
 class _Narrow(io.StringIO):

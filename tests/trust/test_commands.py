@@ -11,9 +11,9 @@ from click.testing import CliRunner, Result
 
 from rubric import Case, Criterion, Grades, Panel, Rubric, Suite, dump, grade_many, load
 from rubric.__main__ import main
-from rubric.commands.trust import AIMS
 from rubric.trust import compare
 from rubric.trust.cutoffs import Aim
+from tests.command_line import choices_of
 from tests.recorded import grades
 from tests.trust.test_trust import BOTH, GRADES, JUDGE, PEOPLE
 
@@ -265,7 +265,7 @@ def grades_of(rubric: Path, candidates: Path) -> Grades:
 
 def test_the_aims_at_a_terminal_are_those_of_python() -> None:
     """One list, though the command is known without the extra."""
-    assert get_args(Aim) == AIMS
+    assert get_args(Aim) == choices_of("thresholds", "aim")
 
 
 def test_two_reports_are_compared_as_they_become_a_page(tmp_path: Path) -> None:
