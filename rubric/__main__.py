@@ -25,13 +25,13 @@ import click
 from rubric.commands.output import Commands
 
 _MODULES = {
-    "files": "convert diff schema validate",
+    "files": "convert diff init schema validate",
     "grade": "grade plan",
     "grade_many": "grade-many merge",
     "quality": "align check explain lint probe",
-    "setup": "init",
-    "trust": "agree compare estimate thresholds",
-    **{name: name for name in ("generate", "label", "prefer", "store", "view")},
+    "trust": "agree compare estimate prefer thresholds",
+    "view": "store view",
+    **{name: name for name in ("generate", "label")},
 }
 COMMANDS = {command: module for module, commands in _MODULES.items() for command in commands.split()}
 """The module of each command in `rubric.commands`, imported when it is run or its help is shown."""

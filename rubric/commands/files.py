@@ -1,4 +1,4 @@
-"""The commands about files: `validate`, `convert`, `diff` and `schema`."""
+"""The commands about files: `validate`, `convert`, `diff`, `schema`, and `init`, which writes some to start from."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
 import click
 from attrs import asdict, define, field
 
-from rubric import DefinitionError, LoadError, Rubric, Suite, dump, dumps, load, load_suite, loads_suite
+from rubric import DefinitionError, LoadError, Rubric, Suite, dump, dumps, load, load_suite, loads_suite, presets
 from rubric import convert as convert_suite
 from rubric import diff as rubric_diff
 from rubric.commands import options, output
@@ -20,7 +21,7 @@ from rubric.commands.file_arguments import WrongLineError, holds_results, is_rep
 from rubric.commands.messages import in_options
 from rubric.commands.named_columns import columns_of
 from rubric.commands.trust import from_extra
-from rubric.embed import NOTHING, counted, fields, shorten
+from rubric.embed import NOTHING, counted, fields, shorten, write_text
 from rubric.errors import Problem
 from rubric.formats import Converted
 from rubric.formats import schema as json_schema
@@ -263,3 +264,52 @@ def _check(file: str, source: str | None, names: Sequence[str], base: str | None
     if nothing:
         checked.problems.append(Problem(file, 1, 1, *nothing))
     return checked
+
+
+# -- files to start from ------------------------------------------------------------------------------------
+
+PROGRAM = "rubric"
+
+STARTERS = ("rubric.yaml", "suite.yaml")
+"""The files that `init` writes: copies of those in `rubric/commands/starters`."""
+
+
+_REPLY = "Thanks, dear customer: your parcel arrives on Friday. Next step: quote ticket #4471."
+
+
+def _check_new_folder(context: click.Context) -> None:
+    folder = context.params["folder"]
+    if folder.suffix in (".yaml", ".yml", ".json") or folder.is_file():
+        raise WrongLineError(f"{folder} is a file; name a folder", {"ARGUMENTS": [str(folder.with_suffix(""))]})
+
+
+@click.command(cls=output.Command, check=_check_new_folder)
+@click.argument("folder", type=options.PATH, default=Path(), required=False)
+@options.take("preset", preset=options.Name(lambda: presets.NAMES, presets.text_of))
+def init(folder: Path, preset: str | None) -> None:
+    """
+    Write a rubric and a suite to start from.
+
+    Both are commented, and run at once without a key. A file that exists is never overwritten.
+    """
+    taken = [str(folder / name) for name in STARTERS if (folder / name).exists()]
+    if taken:
+        raise output.Refusal(f"{' and '.join(taken)} exist already; name another folder: {PROGRAM} init FOLDER")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in STARTERS:
+        write_text(folder / name, _text_of(name, preset))
+    rubric, suite = (folder / name for name in STARTERS)
+    output.print_line(f"wrote {rubric} and {suite}")
+    output.print_line("try them without a key, with a judge that only compares words:")
+    output.print_line(f"  {PROGRAM} grade {suite} --judge offline")
+    if preset is not None:
+        output.print_line("with a real judge, the cases with the tag must-pass pass, and those with must-fail fail")
+        return
+    output.print_line(f'  echo "{_REPLY}" | {PROGRAM} grade {rubric} - --judge offline')
+
+
+def _text_of(name: str, preset: str | None) -> str:
+    """Return the text of a starting file: of *preset* its rubric, or its suite of examples."""
+    if preset is None:
+        return resources.files("rubric.commands").joinpath("starters", name).read_text("utf-8")
+    return presets.text_of(preset) if name == STARTERS[1] else dumps(presets.examples(preset)[0].rubric)

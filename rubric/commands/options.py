@@ -169,7 +169,7 @@ def as_model(_: click.Context, __: click.Parameter, name: str | None) -> str | N
 # -- the table ----------------------------------------------------------------------------------------------
 
 TEXT, PATH = click.File(encoding="utf-8"), click.Path(path_type=Path)
-TYPES: Mapping[str, click.ParamType | type] = {
+TYPES: Mapping[str | None, Any] = {
     "count": click.IntRange(min=1),
     "deferred": click.Choice(get_args(Deferred)),
     "dollars": click.FloatRange(min=0),

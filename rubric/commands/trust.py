@@ -1,4 +1,4 @@
-"""The commands `agree`, `estimate`, `thresholds` and `compare`: how far verdicts in a file can be trusted."""
+"""The commands `agree`, `estimate`, `thresholds`, `compare` and `prefer`: how far verdicts can be trusted."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ from typing import Any
 
 import click
 
-from rubric import Grades, LoadError, Rubric, dump, load
+from rubric import DefinitionError, Grades, LoadError, Rubric, dump, load, prefer_many
 from rubric.commands.file_arguments import TRIAL, WrongLineError, first_row, holds_results, is_report
 from rubric.commands.kept_runs import last_runs
+from rubric.commands.messages import in_options
 from rubric.commands.named_columns import columns_of
-from rubric.commands.options import JUDGE, PATH, refuse_folder, refuse_given, take
+from rubric.commands.options import JUDGE, PATH, PAYING, calls_of, refuse_folder, refuse_given, take
 from rubric.commands.output import Command, Refusal, print_json, print_line, print_result
+from rubric.commands.running import FIRST, describe_plan
 from rubric.commands.view import check_rubrics, results_of
 from rubric.commands.wrong_lines import TYPED
+from rubric.embed import counted, replacing
 from rubric.suites import Report
+from rubric.trust.pairwise.preference import pairs_of, plan_pairs
 
 FINE, WORSE = 0, 1
 
@@ -245,3 +249,43 @@ def compare(new: Path | None, old: Path | None, *, by: str | None, out: Path | N
     else:
         print_result(found, "table")
     sys.exit(code)
+
+
+# -- pairs --------------------------------------------------------------------------------------------------
+
+
+def _check_sides(context: click.Context) -> None:
+    """Refuse files as the sides: they are columns of one file."""
+    for column in columns_of(context.params["columns"]).values():
+        if isinstance(column, str) and Path(column).is_file():
+            said = f"{column} is a file, and the sides a and b are columns of one file, which has a pair in each line"
+            raise click.UsageError(said)
+
+
+@click.command(cls=Command, check=_check_sides)
+@click.argument("pairs", type=PATH)
+@click.argument("rubric", type=PATH)
+@take(f"{JUDGE} one_order columns out {PAYING} form")
+def prefer(pairs: Path, rubric: Path, *, judge: Any, columns: Sequence[str], out: Path | None, **given: Any) -> None:
+    """
+    Say which of two is better, for each pair in a file.
+
+    PAIRS is JSON lines or CSV with a and b and, if known, input, reference, context, key, group, model_a, model_b.
+
+    Exit codes: 0 all pairs judged, 2 bad input, or a pair without a verdict.
+    """
+    refuse_folder(out)
+    both, loaded = not given["one_order"], load(rubric)
+    rows, remark = pairs_of(pairs, columns_of(columns))
+    planned = plan_pairs(rows[:FIRST], loaded, judge, both_orders=both)
+    times = len(rows) / max(1, min(len(rows), FIRST))
+    print_line(f"{pairs}: {counted(len(rows), 'pair')}, {describe_plan(planned, times)}", problem=True)
+    if remark:
+        print_line(f"warning: {in_options(DefinitionError('', remark))}", problem=True)
+    found = prefer_many(rows, loaded, judge, both_orders=both, **calls_of(given))
+    if out is not None:
+        with replacing(out) as file:
+            file.writelines(json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in found)
+    print_result(found, given["form"])
+    if missing := found.counts["unjudged"]:
+        raise Refusal(f"{missing} of {len(found)} pairs have no verdict")

@@ -1,9 +1,11 @@
-"""The command `view`: kept runs, a store, a report or results in the browser, in pages that load nothing."""
+"""The commands `view`, of kept runs, a store, a report or results in pages that load nothing, and those of a store."""
 
 from __future__ import annotations
 
 import getpass
+import json
 import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -17,12 +19,15 @@ from rubric.commands.file_arguments import WrongLineError, holds_results, kind_o
 from rubric.commands.kept_runs import folder_of_runs, kept_runs, last_runs
 from rubric.commands.local_server import LocalServer, Page
 from rubric.commands.options import JUDGE, PATH, refuse_folder, refuse_given, refuse_inputs, take
-from rubric.commands.output import Command, Refusal, print_line
-from rubric.embed import RowBuilder, read_json
+from rubric.commands.output import REFUSED, Command, Commands, Refusal, print_line, print_result
+from rubric.embed import RowBuilder, read_json, replacing
 from rubric.formats.projects import is_rubric
 from rubric.labelling.drawing import Draw
 from rubric.labelling.sheet import Answer, Sheet
 from rubric.runs import is_run
+from rubric.store import export as exported_calls
+from rubric.store import stats as stats_of
+from rubric.store import verify as problems_in
 from rubric.suites import Report
 from rubric.suites.report import dump_json
 from rubric.suites.report import summary as figures_of
@@ -194,3 +199,48 @@ def view(
     is_folder = file.is_dir() or file == folder_of_runs()
     page, save = listing(file) if is_folder else (page_of(file, rubrics, judge), None)
     LocalServer(page, port, save).run(str(file), no_browser=no_browser)
+
+
+# -- stores -------------------------------------------------------------------------------------------------
+
+_STORE = click.argument("store", type=PATH, metavar="FILE")
+
+
+@click.group(cls=Commands)
+def store() -> None:
+    """Inspect a reply store without changing it."""
+
+
+@store.command()
+@_STORE
+@take("form")
+def stats(store: Path, form: str) -> None:
+    """Count calls by state, their cost, and the cost saved."""
+    print_result(stats_of(store), form)
+
+
+@store.command()
+@_STORE
+@take("out")
+def export(store: Path, out: Path | None) -> None:
+    """Write every call as a line of JSON, with keys and passwords masked."""
+    rows = exported_calls(store)
+    if out is None:
+        for row in rows:
+            click.echo(json.dumps(row))
+        return
+    refuse_inputs(out, [store])
+    with replacing(out) as lines:
+        lines.writelines(f"{json.dumps(row)}\n" for row in rows)
+
+
+@store.command()
+@_STORE
+def verify(store: Path) -> None:
+    """Check the file: every request must match its key, and every reply must be readable."""
+    problems = problems_in(store)
+    for problem in problems:
+        print_line(f"{store}: {problem}", problem=True)
+    if problems:
+        sys.exit(REFUSED)
+    print_line(f"{store}: whole")
