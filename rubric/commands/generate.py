@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-from attrs import evolve, fields, frozen
+from attrs import evolve, frozen
 
 from rubric import Anchor, DefinitionError, ModelError, dump, dumps
 from rubric.commands import options, output
 from rubric.commands.file_arguments import WrongLineError, kind_of
 from rubric.commands.running import describe_plan
-from rubric.embed import Options, counted, run, shorten
+from rubric.embed import Options, counted, fields, run, shorten
 from rubric.quality import Generation
 from rubric.quality.drafting import FEWEST, MOST_OF_PAIRS, Material, plan_answers, plan_drafts
 from rubric.quality.generating import collect, generate_all, generate_from
@@ -97,7 +97,7 @@ def generate(files: Sequence[str], out: Path | None, form: str, **given: Any) ->
     """
     is_word = files[:1] in (("rubrics",), ("rubric",)) and not Path(files[0]).exists()  # as in AgentV's command
     files = files[1:] if is_word else files
-    generating = Generating(**{each.name: given[each.name] for each in fields(Generating)})
+    generating = Generating(**fields.fields_in(Generating, given))
     options.refuse_folder(out)
     try:
         if files:

@@ -16,7 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
-import attrs
 import click
 from attrs import evolve, frozen
 
@@ -30,7 +29,7 @@ from rubric.commands.named_columns import columns_of
 from rubric.commands.options import refuse_given
 from rubric.commands.output import Command, print_json, print_line, print_markdown, print_result, tell_rate
 from rubric.commands.running import SUITES_ONLY, RunOptions, pick_cases
-from rubric.embed import JudgeLike, Wording, cell, clean, counted, one_candidate, read_json
+from rubric.embed import JudgeLike, Wording, cell, clean, counted, fields, one_candidate, read_json
 from rubric.engine.sources import holds_many
 from rubric.formats.agentv.targets import lacking_variables
 from rubric.formats.projects import is_rubric
@@ -245,7 +244,7 @@ def _check(context: click.Context) -> None:
     """Refuse, in a line that is tried, what the command refuses once it has read its first file."""
     if not context.meta.get(TRIAL) or not Path(context.params["files"][0]).exists():
         return
-    inputs = Inputs(**{each.name: context.params[each.name] for each in attrs.fields(Inputs)})
+    inputs = Inputs(**fields.fields_in(Inputs, context.params))
     files = _rubric_first(context.params["files"])
     is_for_candidate = inputs.is_for_candidate(files)
     if context.command.name == "grade" and not is_for_candidate:
@@ -313,7 +312,7 @@ def grade(files: Sequence[str], **given: Any) -> None:
     FILE... are a rubric and the file of a candidate, which is a text (- is standard input) or an agent's run, such as
     one in ATIF; or suites, of any of the formats that `validate` knows.
     """
-    running, inputs = RunOptions.of(given), Inputs(**{each.name: given[each.name] for each in attrs.fields(Inputs)})
+    running, inputs = RunOptions.of(given), Inputs(**fields.fields_in(Inputs, given))
     files = _rubric_first(files)
     if inputs.is_for_candidate(files):
         rubric = inputs.rubric(files[0])

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, cast
 
 import click
-from attrs import evolve, field, fields, frozen
+from attrs import evolve, field, frozen
 
 from rubric import Candidate, DefinitionError, Grade, Grades, Limits, Rubric, Store, Ungraded, load
 from rubric import grade_many as grade_candidates
@@ -29,7 +29,7 @@ from rubric.commands.named_columns import columns_of
 from rubric.commands.options import refuse_given
 from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result, tell_rate
 from rubric.commands.running import FIRST, NO_GRADE, describe_plan, print_groups
-from rubric.embed import CONCURRENCY, Check, JudgeLike, RowBuilder, counted, shorten, source_of
+from rubric.embed import CONCURRENCY, Check, JudgeLike, RowBuilder, counted, fields, shorten, source_of
 from rubric.engine import SPENT, Shard, merge_results
 from rubric.results import Counts, Summary
 from rubric.suites import Report
@@ -321,7 +321,7 @@ def _check_out(_: click.Context, __: click.Parameter, out: Path | None) -> Path 
 
 
 def _check(context: click.Context) -> None:
-    Inputs(**{each.name: context.params[each.name] for each in fields(Inputs)}).check(context.params["rubric"])
+    Inputs(**fields.fields_in(Inputs, context.params)).check(context.params["rubric"])
 
 
 @click.command("grade-many", cls=Command, check=_check)

@@ -13,7 +13,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import attrs
 import click
 from attrs import evolve, frozen
 
@@ -25,7 +24,7 @@ from rubric.commands.messages import was_given
 from rubric.commands.options import RUNNING, TO_RUN, budget_of, names_in, refuse_folder, refuse_given
 from rubric.commands.output import Refusal
 from rubric.driving import Failure
-from rubric.embed import clean, counted, shorten
+from rubric.embed import clean, counted, fields, shorten
 from rubric.engine import SPENT, Plan
 from rubric.results import Row
 from rubric.suites import Comparison, Report, flips, pass_rates
@@ -73,7 +72,7 @@ class RunOptions:
         run = {name: given[name] for name in names_in(TO_RUN)}
         if given["concurrency"] is not None:
             run["concurrency"] = given["concurrency"]
-        return cls(run=run, **{each.name: given[each.name] for each in attrs.fields(cls) if each.name != "run"})
+        return cls(**fields.fields_in(cls, {**given, "run": run}))
 
     @property
     def printed(self) -> str:

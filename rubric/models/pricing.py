@@ -1,11 +1,8 @@
 """
-What tokens cost and how many a text has, as far as can be known without asking a vendor: for costs, plans and budgets.
+What tokens cost, as far as can be known without asking a vendor: for costs, plans and budgets.
 
 Prices are those of the list that comes with LiteLLM. It is read as a file where the file says all, since LiteLLM's
-import takes seconds; so are its tokenisers (see `tokenisers`).
-
-Bounds hold before a request leaves. Tokenisers come for OpenAI's models alone; for other models the count is taken half
-as much again, and all that is not ASCII as a token a byte.
+import takes seconds. `token_counts` has how many tokens a text has.
 """
 
 from __future__ import annotations
