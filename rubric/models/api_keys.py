@@ -136,7 +136,7 @@ def missing_key(judge: Judge, environ: Mapping[str, str] = os.environ) -> str:
     return " or ".join(names)
 
 
-def surely_missing_key(judge: Judge, environ: Mapping[str, str] = os.environ) -> str:
+def surely_missing_key(judge: Judge) -> str:
     """
     Return the variables of which *judge* certainly needs one, as `missing_key` does; empty if that cannot be known.
 
@@ -146,9 +146,9 @@ def surely_missing_key(judge: Judge, environ: Mapping[str, str] = os.environ) ->
         may_differ = not _is_own_name(vendor_of(judge.name)[1]) or _set_in_code(judge.name)
     else:
         prefix, slash, _ = judge.name.partition("/")
-        may_load_keys = "litellm" in sys.modules or environ.get("LITELLM_MODE", "PRODUCTION") != "PRODUCTION"
+        may_load_keys = "litellm" in sys.modules or os.environ.get("LITELLM_MODE", "PRODUCTION") != "PRODUCTION"
         may_differ = may_load_keys or not slash or not _is_own_name(prefix)
-    return "" if may_differ else missing_key(judge, environ)
+    return "" if may_differ else missing_key(judge)
 
 
 def require_key(judge: Judge) -> None:

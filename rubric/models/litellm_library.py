@@ -181,11 +181,11 @@ def _is_passed(provider: str) -> bool:
     return bool(JSONProviderRegistry.exists(provider))
 
 
-def payer_of(provider: str, given: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
+def payer_of(provider: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the argument with the headers that OpenAI's client library would add by itself; *given* ones win."""
     if provider != "openai" or not _is_short():
         return {}
-    headers = payer_headers(given, environ) | {**(given.get("extra_headers") or {})}
+    headers = payer_headers(given, os.environ) | {**(given.get("extra_headers") or {})}
     return {"extra_headers": headers} if headers else {}
 
 

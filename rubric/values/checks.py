@@ -466,7 +466,7 @@ def is_matcher(value: object) -> TypeGuard[Matcher]:
     return callable(getattr(type(value), "fits", None))
 
 
-def _of_text(text: str, field: str) -> Contains:
+def _of_text(text: str) -> Contains:
     """Return the check that a short *text* occurs; refuse what may be a check by its name, a pattern or a statement."""
     if re.match(r"[\w-]+\s*:", text):
         from rubric.internals.guesses import refuse_named_check  # noqa: PLC0415 - for a text with a colon alone
@@ -475,31 +475,31 @@ def _of_text(text: str, field: str) -> Contains:
         refuse_named_check(name, rest.strip())
     if _PATTERN.search(text):
         cure = f"if it is a pattern, give Matches({text!r}); if these letters must occur, Contains({text!r})"
-        raise DefinitionError(field, f"{shorten(text, 60)!r} may be a pattern; {cure}")
+        raise DefinitionError("check", f"{shorten(text, 60)!r} may be a pattern; {cure}")
     if len(text.split()) > _LONGEST_WORDING:
         cure = f"if these words must occur, give Contains({text!r}); if a judge decides, rubric.expects({text!r})"
-        raise DefinitionError(field, f"{shorten(text, 60)!r} may be a statement; {cure}")
+        raise DefinitionError("check", f"{shorten(text, 60)!r} may be a statement; {cure}")
     return Contains(text)
 
 
-def as_check(value: object, field: str = "check") -> Check:
+def as_check(value: object) -> Check:
     """Return *value* as a check: a short text occurs, a function decides, `call(...)` is in the run."""
     if isinstance(value, Check):
         return value
     if is_matcher(value):
         return value.at_least(1)
     if isinstance(value, str) and value.strip():
-        return _of_text(value, field)
+        return _of_text(value)
     if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
         if value.flags & ~(re.UNICODE | re.IGNORECASE):
-            raise DefinitionError(field, "the flags of this pattern have no effect; write them: Matches('(?s)...')")
+            raise DefinitionError("check", "the flags of this pattern have no effect; write them: Matches('(?s)...')")
         return Matches(f"(?i){value.pattern}" if value.flags & re.IGNORECASE else value.pattern)
     if isinstance(value, list | tuple) and value and all(isinstance(item, str) for item in value):
-        raise DefinitionError(field, f"give ContainsAll({[*value]!r}), or ContainsAny(...) if one of them is enough")
+        raise DefinitionError("check", f"give ContainsAll({[*value]!r}), or ContainsAny(...) if one of them is enough")
     if callable(value) and not isinstance(value, type):
         return Holds(cast("Callable[[Candidate], Opinion]", value))
     _refuse_mapping(value)
-    raise refuse(field, value, "a check such as Contains('...'), a short text that must occur, or a function")
+    raise refuse("check", value, "a check such as Contains('...'), a short text that must occur, or a function")
 
 
 def _refuse_mapping(value: object) -> None:
