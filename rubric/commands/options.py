@@ -226,7 +226,7 @@ def _option(name: str, command: str, own: Any) -> Callable[[Command], Command]:
     row = {**rows[next((key for key in rows if command in key.split()[1:]), name)]}
     words, kind = row.pop("option", f"--{name.replace('_', '-')}").split(), row.pop("type", None)
     kind = click.Choice(kind) if isinstance(kind, list) else TYPES.get(kind)
-    called = {"type": own} if isinstance(own, click.ParamType) else {"type": kind, "callback": own}
+    called: dict[str, Any] = {"type": own} if isinstance(own, click.ParamType) else {"type": kind, "callback": own}
     return click.option(*words, name, **row, **called)
 
 
