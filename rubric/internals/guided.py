@@ -30,8 +30,7 @@ class UnknownAttributeError(AttributeError):
 
     def __init__(self, kind: type, attribute: str, value: object = None) -> None:
         super().__init__(kind, attribute)
-        self.kind = kind
-        self.attribute = attribute
+        self.kind, self.attribute = kind, attribute
         self._value = value
 
     def __reduce__(self) -> tuple[type[Self], tuple[type, str]]:
@@ -49,8 +48,7 @@ class UnchangeableError(FrozenInstanceError):
 
     def __init__(self, kind: type, attribute: str, given: str = "...", of: str = "id") -> None:
         AttributeError.__init__(self, kind, attribute, given, of)  # the class between takes no arguments
-        self.kind = kind
-        self.attribute = attribute
+        self.kind, self.attribute = kind, attribute
 
     def __str__(self) -> str:
         from rubric.internals.guesses import change_cure  # noqa: PLC0415 - needed for errors alone
@@ -64,6 +62,8 @@ class GuidedType(type):
     if not TYPE_CHECKING:
 
         def __getattr__(cls, name: str) -> object:
+            if name.startswith("__get_pydantic_"):  # what a field of a model asks of its class
+                return partial(getattr(import_module("rubric.integrations.pydantic"), name.strip("_")), cls)
             if name.startswith("_"):
                 raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
             raise UnknownAttributeError(cls, name)
