@@ -24,7 +24,9 @@ def meant_value(field: str, value: object, fits: Callable[[object], bool]) -> li
 
 def conversions(field: str, value: object) -> Iterator[object]:
     """Yield what *value* could mean for *field* in another type, or without its unit; so of what is within it."""
-    if isinstance(value, str):
+    if isinstance(value, re.Pattern):
+        yield f"(?i){value.pattern}" if value.flags & re.IGNORECASE else value.pattern
+    elif isinstance(value, str):
         yield from _of_text(field, value.strip())
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield from (str(value), *([-value] if field == "points" and value < 0 else ()))

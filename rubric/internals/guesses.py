@@ -102,11 +102,15 @@ def source_of(name: str, value: object, place: str = "", *, most: int = SHORT, i
     if isinstance(value, list | tuple) and value and type(value[0]).__module__.startswith("rubric."):
         place = place if variable_of(value).startswith(place) else variable_of(value)
     if isinstance(value, str | list | tuple | dict | range) or (is_ours and is_made):
-        text = redact(repr(value))
+        text = redact(re.sub(r"<function (?:\w+\.|<locals>\.)*(\w+|<lambda>) at \w+>", _called, repr(value)))
         if isinstance(value, str) and len(text) > SHORT and not place.isidentifier():
             return repr(shorten(redact(value), SHORT))
         return text if len(text) <= most and "<" not in text else place or "..."
     return variable_of(value) if is_ours else place or "..."
+
+
+def _called(function: re.Match[str]) -> str:
+    return "lambda candidate: ..." if function[1] == "<lambda>" else function[1]
 
 
 def kind_of(value: object) -> str:

@@ -32,6 +32,7 @@ from rubric.internals.guesses import (
     forms_of,
     held_in,
     kind_of,
+    metric_cure,
     source_of,
     table,
     term_of,
@@ -173,8 +174,10 @@ class _Call:
         held = (n for n, v in self.given.items() if wrong == as_found(v) or (n in many and wrong in repr(v)))
         head = head if head in self.given else next(held, head)
         given, is_place = self.given.get(field), head in self.positional_only
+        if isinstance(given, type) and (example := table()["examples"].get(given.__name__)):
+            return f"; a class is not yet a value; write {self._written(self.given, **{field: example})}"
         is_of_form = error.message.startswith("expected") and ("; write" not in error.message or is_place)
-        before, is_threshold = "" if is_place else f"{field}=", field in ("threshold", "min_score")
+        before, is_threshold = "" if is_place else f"{field}=", field in ("threshold", "min_score", "score")
         cure = value_cure(given, error.message, before, is_threshold=is_threshold) if field in self.given else ""
         if cure:
             return cure
@@ -225,7 +228,9 @@ class _Call:
         given, default = self.given[field], self.parameters[field].default if field in self.parameters else None
 
         def fits(value: object) -> bool:
-            if isinstance(value, str) > isinstance(given, str) and not error.message.startswith("expected text"):
+            if isinstance(value, str) > isinstance(given, str) and not error.message.startswith(
+                ("expected text", "expected a regular")
+            ):
                 return False  # the text of a number is one, and means nothing
             if self.bare is None:
                 return isinstance(default, int | float) and type(value) is type(default)
@@ -318,6 +323,7 @@ class _Call:
         also = {n: value for n in cures if not isinstance(value := self.meant.get(n, self.named[n]), bool)}
         kept = {**also}  # by the line of this call
         clashes = {name for name, word in words.items() if word in self.given and word not in self.unknown}
+        clashes |= {name for n, name in enumerate(words) if words[name] in [*words.values()][:n]}
         self.named = {words.get(n, n): v for n, v in self.named.items() if n not in cures and n not in clashes}
         self.given = {**dict(zip(self.places, self.args, strict=False)), **self.named}
         self.missing = [name for name in self.missing if name not in self.given]
@@ -359,7 +365,7 @@ class _Call:
         whole = (str(refused) or self.checked(f"; {left}write {line}", kept)[2:]) if is_changed or refused else ""
         is_within = any(self._merged(line, code) for each in apart for _, code in lines_in(each))
         apart = [self.completed(each, line=line) for each in apart]
-        is_said = not whole.startswith("such as") and not is_within
+        is_said = not (whole.startswith("such as") and apart) and not is_within
         lines = [whole * is_said, *(self.checked(each, also) for each in apart)]
         text = "; ".join(filter(None, [*said, *lines]))
         return re.sub("(?<=[?.]); write", " Write", text).replace("?; ", "? ")
@@ -370,7 +376,7 @@ class _Call:
             more = self._merged(line, code) or code
             for name, value in (self.given if typed is None else typed).items() if "(" in more else ():
                 if not re.match(OPTION, more) and _lost_in({name: value}, more):
-                    more = with_argument(more, name, source_of(name, value, name), argument_for)
+                    more = with_argument(more, name, _text_of(self._word(name) or name, value), argument_for)
             cure = cure.replace(before + code, before + more, 1)
         return cure
 
@@ -384,6 +390,7 @@ class _Call:
             return more
         kind = codes[-1].rpartition("; ")[2].partition("(")[0]
         note = "" if name in self.names else self._note(name, forms_of(name))
+        note = note if note or self._word(name) else self._elsewhere(name, name)
         return f"{line}; {name}: {note or f'{kind or self.called}() has no such option'}"
 
     def _note(self, name: str, forms: Sequence[str]) -> str:
@@ -594,6 +601,11 @@ def _text_of(name: str, value: object) -> str:
         value = {argument_for("Candidate", str(each), known) or each: column for each, column in value.items()}
     source = source_of("" if name == "key" else name, value, name)  # ours is that of a row; a judge's is `api_key`
     are_texts = isinstance(value, list | tuple) and bool(value) and all(isinstance(each, str) for each in value)
+    if name == "rubric" and isinstance(value, list) and len(value) == 1 and type(value[0]).__name__ == "Rubric":
+        return variable_of(value[0])
+    if name == "rubric" and are_texts:
+        texts = [metric_cure(each).strip('"') for each in value]
+        source = repr([text if text in table()["metrics"] else each for text, each in zip(texts, value, strict=True)])
     if (made := table()["made"].get(name)) and (are_texts if name == "rubric" else isinstance(value, int | float)):
         return str(made).replace("{value}", source)
     return f"'\\n\\n'.join({source})" if are_texts and name in _ONE_TEXT else source
@@ -636,7 +648,7 @@ def _refuse_shape(call: _Call) -> None:
     kinds = [*map(kind_of, call.args), *(f"{name}={kind_of(value)}" for name, value in call.named.items())]
     own, shapes = {call.owner, call.owner.removeprefix("a")}, table()["shapes"].items()
     for pattern, said in (each for section, found in shapes if own & {*section.split()} for each in found.items()):
-        if call.args and re.fullmatch(rf"{pattern}( \w+=\S+)*", " ".join(kinds)):
+        if re.fullmatch(rf"{pattern}( \w+=\S+)*", " ".join(kinds)):
             places = [*call.places, *["..."] * len(call.args)]  # what a long text or list is called, and a client so
             sources = [
                 repr(each) if type(each).__name__ == "Criterion" else source_of("", each, at)
@@ -645,14 +657,15 @@ def _refuse_shape(call: _Call) -> None:
             ]
             twice = {each for each in sources if each.isidentifier() and sources.count(each) > 1}  # two of one kind
             sources = [place if each in twice else each for each, place in zip(sources, places, strict=False)]
-            held = call.args[0] if "{within}" in said else call.args[0].values() if "{values}" in said else ()
-            within = ", ".join(map(partial(source_of, ""), held))
-            parts = {"all": ", ".join(sources), "rest": ", ".join(sources[1:]), "within": within, "values": within}
-            parts |= {"named": source_of("", dict(call.named), most=_LONGEST)}
-            parts |= {"called": call.called, "insensitive": repr(f"(?i){call.args[0]}")}
+            one = call.args[0] if call.args and isinstance(call.args[0], Iterable) else ()
+            held = {"within": one, "values": one.values() if isinstance(one, Mapping) else ()}
+            parts = {name: ", ".join(map(partial(source_of, ""), each)) for name, each in held.items() if name in said}
+            parts |= {"all": ", ".join(sources), "rest": ", ".join(sources[1:]), "called": call.called}
+            parts |= {"named": source_of("", dict(call.named), most=_LONGEST), "insensitive": repr(f"(?i){[*call.args, ''][0]}")}
             labels = next((each for each in (*call.args, *call.named.values()) if isinstance(each, list | tuple)), ())
             best = {each: int(each in call.named.values()) for each in labels} if "{best}" in said else {}
             parts["best"] = source_of("", best, most=_LONGEST)
+            sources = sources or [""]  # all have names
             ends = {"first": sources[0][:-1], "last": sources[-1][1:]}
             parts |= ends | {"short": min(sources, key=len), "long": max(sources, key=len)}
             if "{paired}" in said:  # labels, and a number for each

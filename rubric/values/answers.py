@@ -53,12 +53,12 @@ EVEN = 0.5
 """Where yes begins, for a score that means yes or no."""
 
 
+@guided_class
 @frozen(repr=False)
 class YesNo(Answer, Shown):
     """Yes (1) or no (0): the criterion holds or it does not."""
 
     words: ClassVar[str] = "yes or no"
-    """The answers there are, in a few words."""
 
     def place(self, value: Said) -> float:
         """Return the place in 0..1 of *value*."""
@@ -69,6 +69,7 @@ class YesNo(Answer, Shown):
         return score >= EVEN
 
 
+@guided_class
 @frozen(repr=False)
 class Unit(Answer, Shown):
     """
@@ -80,7 +81,6 @@ class Unit(Answer, Shown):
     """
 
     words: ClassVar[str] = "0..1"
-    """The answers there are, in a few words."""
 
     flag: bool = field(default=False, kw_only=True, validator=flag)
 

@@ -218,7 +218,8 @@ def test_no_attribute_that_there_is_counts_as_a_guess(kind: str) -> None:
 NOTES = [(owner, cure) for owners, cures in TABLE["notes"].items() for owner in owners.split() for cure in cures]
 EXAMPLES = TABLE["examples"]
 TYPED = {
-    "text": "'x'", "pattern": "'x'", "evaluation_steps": "['It greets.', 'It thanks.']", "metadata": "{'lang': 'de'}",
+    "schema": "{'type': 'object'}", "label": "'short'", "provider": "lambda case: 'Thanks.'", "criteria": "['Is kind']",
+    "judge": "'offline'", "llm": "'offline'", "text": "'x'", "pattern": "'x'", "evaluation_steps": "['It greets.', 'It thanks.']", "metadata": "{'lang': 'de'}",
     "criterion": "0", "group": "'tone'", "regex": "'[0-9]+'", "contains": "'x'", "equals": "'x'", "starts_with": "'x'",
     "output": "'out.html'", "target": "lambda case: 'Thanks.'",
     "voting": "'median'", "aggregate": "'median'",
@@ -261,6 +262,8 @@ def test_what_is_proposed_for_an_argument_runs(owner: str, cure: str) -> None:
         )
         rows |= {"rows": [{"output": "We thank you."}]} if "**row" in line else {}
         rows |= {"owner": owner}
+        if "replay" in line:
+            package.Store("replies.db").close()  # which is there
         result = run_line(line, rows)
         assert result is not None or re.search(r"\.to_(csv|jsonl)\(", line)
 
