@@ -53,7 +53,9 @@ def _likely_fields(name: str) -> tuple[str, ...]:
     """Return the fields that a column called *name* may be meant for, the likeliest first."""
     plain = _plain(name)
     near = nearest(plain, _OWN, _NEAR) or [own for own in _OWN if sorted(own) == sorted(plain)]
-    return _MEANS.get(plain) or tuple(_OWN[own] for own in near)
+    long = [e for e in _MEANS if plain.isalpha() and abs(len(e) - len(plain)) <= 1 and len(e) > 4]  # noqa: PLR2004
+    slips = nearest(plain, long, _NEAR)
+    return _MEANS.get(plain) or tuple(_OWN[own] for own in near) or _MEANS.get([*slips, ""][0], ())
 
 
 @frozen

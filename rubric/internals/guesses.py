@@ -482,7 +482,8 @@ def value_cure(found: object, message: str, before: str = "", *, is_threshold: b
     """Return the end of *message* on a value that was *found* in another form: "80%", "4/5", "2", 80, "negative"."""
     text = str(found).strip()
     for cure, words in cures_in("values", "every") if message.startswith("unknown value") else ():
-        if text in words and {*(re.findall(r"'(\w+)'", cure) or [cure])} <= {*re.findall(r"\w+", message)}:
+        is_near = text in words or ("did you mean" not in message and misspelt(text, words))
+        if is_near and {*(re.findall(r"'(\w+)'", cure) or [cure])} <= {*re.findall(r"\w+", message)}:
             return f"; {cure}" if " " in cure else f"; did you mean {cure!r}?"
     if isinstance(found, str) and re.fullmatch(r"(?a)-?\d{1,9}(\.\d{1,9})?|true|false", text):
         shown = f": {text.capitalize()}" if before else ""  # in a file it stands on the line

@@ -80,7 +80,7 @@ class Guided(metaclass=GuidedType):
             # An attribute that the class has is one whose own code raised, or a slot that is not filled yet.
             if name.startswith("_") or hasattr(type(self), name):
                 return object.__getattribute__(self, name)
-            raise UnknownAttributeError(type(self), name, self)
+            raise UnknownAttributeError(type(self), name, self) from None  # of attrs' own look-up
 
         __invert__, __and__, __or__ = (
             lambda *values, word=word: import_module("rubric.internals.wrong_calls").refuse_operator(word, *values)

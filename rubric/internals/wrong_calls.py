@@ -268,7 +268,7 @@ class _Call:
                 words[name] = word
             elif cure := cure or self._elsewhere(name, name) or self._note(name, [term]):
                 cures[name] = cure
-            elif word := misspelt(name, self.names) or of_term or self._holder(value):
+            elif word := misspelt(name, self.names) or of_term or self._holder(value) or self._word(self._near(name)):
                 words[name] = word
             else:
                 cures[name] = self._elsewhere(name, term) or self._unknown(name)
@@ -454,6 +454,11 @@ class _Call:
     def _word(self, name: str) -> str:
         names = [*self.names, *(n for n in self.positional_only if n not in self.names)]
         return argument_for(self.alike, name, names) if name else ""
+
+    def _near(self, name: str) -> str:
+        """Return the word for an argument of this call that *name* misspells; '' if there is none."""
+        words = {w for of, ws in cures_in("arguments", self.alike, "every") if of in self.names for w in ws}
+        return misspelt(name, words)
 
     def _as_typed(self, line: str) -> str:
         """Return *line*, a cure, with the short values that were typed in the places of those of the table."""
@@ -661,7 +666,10 @@ def _refuse_shape(call: _Call) -> None:
             held = {"within": one, "values": one.values() if isinstance(one, Mapping) else ()}
             parts = {name: ", ".join(map(partial(source_of, ""), each)) for name, each in held.items() if name in said}
             parts |= {"all": ", ".join(sources), "rest": ", ".join(sources[1:]), "called": call.called}
-            parts |= {"named": source_of("", dict(call.named), most=_LONGEST), "insensitive": repr(f"(?i){[*call.args, ''][0]}")}
+            parts |= {
+                "named": source_of("", dict(call.named), most=_LONGEST),
+                "insensitive": repr(f"(?i){[*call.args, ''][0]}"),
+            }
             labels = next((each for each in (*call.args, *call.named.values()) if isinstance(each, list | tuple)), ())
             best = {each: int(each in call.named.values()) for each in labels} if "{best}" in said else {}
             parts["best"] = source_of("", best, most=_LONGEST)

@@ -108,13 +108,17 @@ def _model(_: Any, attribute: Attribute[Any], value: object) -> None:
 
 def _check_function(field: str, function: FunctionType) -> None:
     """Refuse a function of a candidate and a criterion, and one whose argument is said to be a text."""
-    code, name = function.__code__, function.__name__
+    code, name, kinds = function.__code__, function.__name__, function.__annotations__
     if code.co_argcount - len(function.__defaults__ or ()) == 2:  # noqa: PLR2004
-        cure = f"one of the candidate and a criterion is judge_function({name})"
-        raise DefinitionError(field, f"a function from messages to text takes one argument; {cure}")
-    if any(function.__annotations__.get(each) in (str, "str") for each in code.co_varnames[: min(1, code.co_argcount)]):
-        cure = f"write lambda messages: {name}('\\n\\n'.join(m['content'] for m in messages))"
-        raise DefinitionError(field, f"a judge is given messages, and {name}() takes a text; {cure}")
+        said = "a function from messages to text takes one argument; one of the candidate and a criterion is"
+        raise DefinitionError(field, f"{said} judge_function({name})")
+    if any(kinds.get(each) in (str, "str") for each in code.co_varnames[: min(1, code.co_argcount)]):
+        cure = f"{name}('\\n\\n'.join(m['content'] for m in messages))"
+        if (of := getattr(kinds.get("return"), "__name__", kinds.get("return"))) in ("float", "int", "bool"):
+            cure = f"{{'{'verdict' if of == 'bool' else 'score'}': {cure}}}"
+        raise DefinitionError(
+            field, f"a judge is given messages, and {name}() takes a text; write lambda messages: {cure}"
+        )
 
 
 def _per_call(_: Any, attribute: Attribute[Any], value: object) -> None:

@@ -30,7 +30,7 @@ from rubric import (
     plan,
 )  # fmt: skip
 from rubric.engine import Shard
-from rubric.engine.columns import Columns
+from rubric.engine.columns import _CALLED, FIELDS, Columns
 from rubric.testing.scripted_model import ScriptedModel
 from tests.rows import each_row
 
@@ -163,6 +163,15 @@ def test_the_cure_works(names: str, cure: dict[str, str | None]) -> None:
     assert f"columns={cure!r}" in str(caught.value)
     Columns(cure).check(there)
     assert {"output"} <= Columns(cure).row(dict.fromkeys(there, "x")).keys()
+
+
+def test_a_misspelt_column_is_refused_as_the_field_that_it_means() -> None:
+    """A column with a letter left out, of a field or of what it is called elsewhere, is not taken for a variable."""
+    called = [*FIELDS, *(name for names in _CALLED.values() for name in names.split())]
+    slips = {name[:at] + name[at + 1 :] for name in called for at in range(1, len(name)) if len(name) > len("answers")}
+    for slip in slips - {*FIELDS}:
+        with pytest.raises(DefinitionError, match="not used"):
+            Columns().check(["output", slip])
 
 
 def test_columns_that_resemble_nothing_are_passed_over() -> None:

@@ -55,11 +55,16 @@ def is_short(candidate: Candidate) -> bool:
     return len(candidate.output) < 9
 
 
+def rated(prompt: str) -> float:
+    """Score a text, as a judge of another tool does."""
+    return len(prompt) / 1_000_000
+
+
 NAMES: dict[str, Any] = {name: getattr(rubric, name) for name in rubric.__all__} | {
     "compare": compare, "agreement": agreement, "Label": Label, "Labels": Labels, "rows": ROWS, "marks": MARKS,
     "marked": Labels({0: True, 1: False}), "r": R, "one": ONE, "g": G, "gs": GS, "df": DF, "re": re, "rubric": rubric,
     "Client": type("Client", (), {}), "rank": rank, "best": BEST, "np": np, "generate": generate,
-    "is_short": is_short,
+    "is_short": is_short, "rated": rated,
 }  # fmt: skip
 
 
@@ -943,6 +948,20 @@ SAYS = [
     ("evaluate(is_short, r, 'offline')", "a function that answers is the target of a suite"),
     ("Case('a', r, evaluators=[r])", "write Case('a', rubric)"),
     ("Judge('m', include_input=True)", "leave it out; write Judge('m')"),
+    ("grade('x', r, rated)", "write lambda messages: {'score': rated('\\n\\n'.join(m['content'] for m in messages))}"),
+    ("rubric.trust.cohen_kappa_score", "agreement(grades, labels).overall['kappa'].value"),
+    ("agreement(gs, marked).weighted_kappa", "write print(agreement.detailed)"),
+    ("agreement(gs, marked, weights='quadratic')", "weighted kappas are among the figures of a criterion with a scale"),
+    ("agreement(gs, marked, metric='kappa')", "write agreement(grades, labels).overall['kappa'].value"),
+    ("Candidate('x', questio='y')", "did you mean 'input'? Write Candidate('x', input='y')"),
+    ("grade({'output': 'x', 'questio': 'y'}, r, 'offline')", "'input': row['questio']"),
+    ("grade_many([{'output': 'x', 'quesiton': 'y'}], r, 'offline')", "'input': 'quesiton'"),
+    ("Budget(max_requets=3)", "Write Budget(calls=3)"),
+    ("Panel(['a', 'b'], aggregate='mdian')", "did you mean 'median'?"),
+    ("Rubric('x', ['a'], aggregation='weightedmean')", "did you mean 'weighted_average'?"),
+    ("Rubric('x', ['a'], aggregation='avarage')", "did you mean 'weighted_average'?"),
+    ("Criterion('a', polarity='gaurd')", "did you mean 'guard'?"),
+    ("Criterion('a', polarity='forbiden')", "did you mean 'guard'?"),
     ("r.expects('a', use_cot=True)", "leave it out; write rubric.expects('a')"),
 ]
 
