@@ -81,16 +81,14 @@ def is_async(function: object) -> bool:
 
 def _model(_: Any, attribute: Attribute[Any], value: object) -> None:
     if isinstance(value, type):  # a class can be called, but it makes an instance of a prompt, not a reply
-        cure = f"give an instance of it: {value.__name__}(...)"
-        raise DefinitionError(attribute.name, f"got the class {value.__name__}; {cure}")
+        called = f"{value.__name__}; give an instance of it: {value.__name__}(...)"
+        raise DefinitionError(attribute.name, f"got the class {called}")
     if isinstance(value, str):
         fields.string(_, attribute, value)
         if not value.strip() or value != value.strip():
             raise refuse(attribute.name, value, "the name of a model, such as 'openai/gpt-5.6' or 'offline'")
         if value.endswith(".py"):
-            cure = (
-                "a judge is the name of a model, such as 'openai/gpt-5.6'; yours is judge_function(function), in code"
-            )
+            cure = "a judge is the name of a model, as 'openai/gpt-5.6'; yours is judge_function(function), in code"
             raise DefinitionError(attribute.name, f"{value!r} is a file; {cure}")
         if len(value.split()) > 3:  # noqa: PLR2004 - a sentence
             order = "(the candidate comes first, then the rubric, then the judge; yours is judge_function(function))"
@@ -110,15 +108,13 @@ def _check_function(field: str, function: FunctionType) -> None:
     """Refuse a function of a candidate and a criterion, and one whose argument is said to be a text."""
     code, name, kinds = function.__code__, function.__name__, function.__annotations__
     if code.co_argcount - len(function.__defaults__ or ()) == 2:  # noqa: PLR2004
-        said = "a function from messages to text takes one argument; one of the candidate and a criterion is"
-        raise DefinitionError(field, f"{said} judge_function({name})")
+        cure = f"one of the candidate and a criterion is judge_function({name})"
+        raise DefinitionError(field, f"a function from messages to text takes one argument; {cure}")
     if any(kinds.get(each) in (str, "str") for each in code.co_varnames[: min(1, code.co_argcount)]):
-        cure = f"{name}('\\n\\n'.join(m['content'] for m in messages))"
-        if (of := getattr(kinds.get("return"), "__name__", kinds.get("return"))) in ("float", "int", "bool"):
-            cure = f"{{'{'verdict' if of == 'bool' else 'score'}': {cure}}}"
-        raise DefinitionError(
-            field, f"a judge is given messages, and {name}() takes a text; write lambda messages: {cure}"
-        )
+        text = f"{name}('\\n\\n'.join(m['content'] for m in messages))"
+        key = {float: "score", "float": "score", bool: "verdict", "bool": "verdict"}.get(kinds.get("return", ""))
+        cure = f"lambda messages: {{'{key}': {text}}}" if key else f"lambda messages: {text}"
+        raise DefinitionError(field, f"a judge is given messages, and {name}() takes a text; write {cure}")
 
 
 def _per_call(_: Any, attribute: Attribute[Any], value: object) -> None:
