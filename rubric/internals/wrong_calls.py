@@ -175,14 +175,16 @@ class _Call:
         head = head if head in self.given else next(held, head)
         given, is_place = self.given.get(field), head in self.positional_only
         if isinstance(given, type) and (example := table()["examples"].get(given.__name__)):
-            return f"; a class is not yet a value; write {self._written(self.given, **{field: example})}"
+            line = example if given.__name__ == self.owner else self._written(self.given, **{field: example})
+            return f"; a class is not yet a value; write {line}"
         is_of_form = error.message.startswith("expected") and ("; write" not in error.message or is_place)
         before, is_threshold = "" if is_place else f"{field}=", field in ("threshold", "min_score", "score")
         cure = value_cure(given, error.message, before, is_threshold=is_threshold) if field in self.given else ""
         if cure:
             return cure
         is_open = error.message.startswith(("expected", "unknown value"))
-        for code, value in held_in(self.given.get(head), head) if is_open else ():
+        of = getattr(self.given.get(head), "__self__", self.given.get(head))  # of a method that was not called
+        for code, value in held_in(of, head) if is_open else ():
             is_number = isinstance(value, int | float) and not isinstance(value, bool) and self.bare is not None
             is_held = type(value).__name__ in table()["held"].get(head, "").split()
             if is_held or (is_number and not self._refusal({**self.given, head: value})):
@@ -574,7 +576,8 @@ def _lost_in(typed: Mapping[str, Any], code: str) -> list[str]:
 def _with_cure(message: str, cure: str) -> str:
     """Return *message* with *cure*, in the place of the form that it ends with, if it does."""
     before = cure.partition("write ")[0].rstrip("; ") or "; write"
-    return f"{message.partition(before)[0] if ' write ' in cure else message}{cure}"
+    before = "; such as " if cure.startswith("; such as ") else before
+    return f"{message.partition(before)[0] if re.search(' write |^; such as ', cure) else message}{cure}"
 
 
 def _check_as_typed(value: Any) -> str:

@@ -457,8 +457,10 @@ _LONGEST_WORDING = 3
 """Words of a text that is looked for; with more it may as well be a statement to judge."""
 
 
-_PATTERN = re.compile(r"\\[dDwWsSbB]|\.[*+]|\][*+?{]|\(\?[:i=!]|^\^.*\$$")
-"""What texts have that are patterns."""
+_PATTERN = re.compile(
+    r"\\[dDwWsSbB]|\.[*+]|\][*+?{]|\(\?[:i=!]|^\^.*\$$|[\w)] ?([<>]|[<>=!]=) ?\d|\bin output\b|\w\.\w+\("
+)
+"""What texts have that are patterns, or code."""
 
 
 def is_matcher(value: object) -> TypeGuard[Matcher]:
@@ -474,7 +476,7 @@ def _of_text(text: str) -> Contains:
         name, _, rest = text.partition(":")
         refuse_named_check(name, rest.strip())
     if _PATTERN.search(text):
-        cure = f"if it is a pattern, give Matches({text!r}); if these letters must occur, Contains({text!r})"
+        cure = f"if it is a pattern, give Matches({text!r}); if code, a function; if a text, Contains({text!r})"
         raise DefinitionError("check", f"{shorten(text, 60)!r} may be a pattern; {cure}")
     if len(text.split()) > _LONGEST_WORDING:
         cure = f"if these words must occur, give Contains({text!r}); if a judge decides, rubric.expects({text!r})"

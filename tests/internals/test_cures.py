@@ -115,7 +115,7 @@ KINDS: dict[str, Any] = {
 }  # fmt: skip
 """An object of each class whose attributes are guessed."""
 
-DATA = {"Criterion": {"text": "Is warm"}, "Candidate": {"output": "Thanks."}}
+DATA = {"Judge": {"model": "offline"}, "Criterion": {"text": "Is warm"}, "Candidate": {"output": "Thanks."}}
 
 
 def lines_of(cure: str) -> Iterator[str]:
