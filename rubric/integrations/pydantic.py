@@ -19,8 +19,8 @@ def get_pydantic_core_schema(kind: type, *_: Any) -> Any:
     """Return the schema with which pydantic reads and writes fields of this *kind*."""
     from pydantic_core import core_schema  # noqa: PLC0415 - an extra, which is there if it asks
 
-    writes = kind is Criterion or hasattr(kind, "to_dict")
-    written = core_schema.plain_serializer_function_ser_schema(_plain) if writes else None
+    is_written = kind is Criterion or hasattr(kind, "to_dict")
+    written = core_schema.plain_serializer_function_ser_schema(_plain) if is_written else None
     return core_schema.no_info_plain_validator_function(partial(_checked, kind), serialization=written)
 
 
@@ -44,9 +44,9 @@ def _read(kind: Any, value: Any) -> Any:
         return value
     if kind is Criterion and isinstance(value, Mapping | str):
         return Rubric.from_dict({"criteria": [value]})[0]
-    if reader and len(needed := _needed(reader)) > 1:
-        line = f"{kind.__name__}.from_dict({', '.join(needed)})"
-        raise ValueError(f"it is read with its {needed[1]}; take the field as a dict, and write {line}")
+    if reader and "rubric" in inspect.signature(reader).parameters:
+        line = f"{kind.__name__}.from_dict(data, rubric)"
+        raise ValueError(f"it is read with its rubric; take the field as a dict, and write {line}")
     if kind is Store or not isinstance(value, Mapping | str):
         raise ValueError(
             f"expected a {kind.__name__}, got {type(value).__name__}"
@@ -54,10 +54,6 @@ def _read(kind: Any, value: Any) -> Any:
     if isinstance(value, str):
         return kind.from_yaml(value) if kind is Rubric else kind(value)
     return reader(value) if reader else kind(**value)
-
-
-def _needed(call: Any) -> list[str]:
-    return [name for name, each in inspect.signature(call).parameters.items() if each.default is each.empty]
 
 
 def _plain(value: Any) -> Any:

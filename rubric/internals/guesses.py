@@ -102,15 +102,12 @@ def source_of(name: str, value: object, place: str = "", *, most: int = SHORT, i
     if isinstance(value, list | tuple) and value and type(value[0]).__module__.startswith("rubric."):
         place = place if variable_of(value).startswith(place) else variable_of(value)
     if isinstance(value, str | list | tuple | dict | range) or (is_ours and is_made):
-        text = redact(re.sub(r"<function (?:\w+\.|<locals>\.)*(\w+|<lambda>) at \w+>", _called, repr(value)))
+        plain = re.sub(r"<function (?:[\w<>]+\.)*([\w<>]+) at \w+>", r"\1", repr(value))
+        text = redact(plain.replace("<lambda>", "lambda candidate: ..."))
         if isinstance(value, str) and len(text) > SHORT and not place.isidentifier():
             return repr(shorten(redact(value), SHORT))
         return text if len(text) <= most and "<" not in text else place or "..."
     return variable_of(value) if is_ours else place or "..."
-
-
-def _called(function: re.Match[str]) -> str:
-    return "lambda candidate: ..." if function[1] == "<lambda>" else function[1]
 
 
 def kind_of(value: object) -> str:
@@ -423,10 +420,8 @@ def key_cure(owner: str, key: object, allowed: Iterable[str], value: object = No
     if isinstance(one, dict) and "{value|" in cure:  # of several, the one that has a word for the same
         named = [name for name in one if word_cure("keys", owner, str(name), names) == cure]
         left = [str(name) for name in one if [name] != named]
-        one, cure = (
-            one[named[0]] if len(named) == 1 else None,
-            cure + (f"; no option is for {', '.join(left)}" if named and left else ""),
-        )
+        one = one[named[0]] if len(named) == 1 else None
+        cure += f"; no option is for {', '.join(left)}" if named and left else ""
     plain = str(one).strip("$€£ ")
     is_one = isinstance(one, str | int | float) and not isinstance(one, bool) and re.fullmatch(r"[\w./:%-]+", plain)
     return re.sub(r"\{value\|(.*?)\}", plain if is_one and len(plain) <= SHORT else r"\1", cure)
@@ -494,9 +489,8 @@ def value_cure(found: object, message: str, before: str = "", *, is_threshold: b
     if is_threshold and 2 <= number < _FEWEST_PERCENT:  # noqa: PLR2004 - the second level of a scale
         top = 5 if number <= 5 else 10  # noqa: PLR2004 - as most scales end
         scaled = f"{before}{(number - 1) / (top - 1):.3g}"
-        return (
-            f"; {text} on a scale from 1 to {top} is {scaled}, and {text} of {top} points are {before}{number / top:g}"
-        )
+        points = f"{before}{number / top:g}"
+        return f"; {text} on a scale from 1 to {top} is {scaled}, and {text} of {top} points are {points}"
     is_percent = _FEWEST_PERCENT <= number <= 100  # noqa: PLR2004
     share = as_share(f"{text}%" if is_percent else text) if "finite" in message else None
     return "" if share is None else f"; {text}{'%' * is_percent} is {before}{share:g}"

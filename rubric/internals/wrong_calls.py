@@ -230,9 +230,8 @@ class _Call:
         given, default = self.given[field], self.parameters[field].default if field in self.parameters else None
 
         def fits(value: object) -> bool:
-            if isinstance(value, str) > isinstance(given, str) and not error.message.startswith(
-                ("expected text", "expected a regular")
-            ):
+            is_text = isinstance(given, str | re.Pattern) or error.message.startswith("expected text")
+            if isinstance(value, str) and not is_text:
                 return False  # the text of a number is one, and means nothing
             if self.bare is None:
                 return isinstance(default, int | float) and type(value) is type(default)
@@ -575,8 +574,7 @@ def _lost_in(typed: Mapping[str, Any], code: str) -> list[str]:
 
 def _with_cure(message: str, cure: str) -> str:
     """Return *message* with *cure*, in the place of the form that it ends with, if it does."""
-    before = cure.partition("write ")[0].rstrip("; ") or "; write"
-    before = "; such as " if cure.startswith("; such as ") else before
+    before = "; such as " if cure.startswith("; such as ") else cure.partition("write ")[0].rstrip("; ") or "; write"
     return f"{message.partition(before)[0] if re.search(' write |^; such as ', cure) else message}{cure}"
 
 
@@ -609,8 +607,8 @@ def _text_of(name: str, value: object) -> str:
         value = {argument_for("Candidate", str(each), known) or each: column for each, column in value.items()}
     source = source_of("" if name == "key" else name, value, name)  # ours is that of a row; a judge's is `api_key`
     are_texts = isinstance(value, list | tuple) and bool(value) and all(isinstance(each, str) for each in value)
-    if name == "rubric" and isinstance(value, list) and len(value) == 1 and type(value[0]).__name__ == "Rubric":
-        return variable_of(value[0])
+    if name == "rubric" and source == "rubrics" and len(value) == 1:  # type: ignore[arg-type]  # a list has this name
+        return "rubric"
     if name == "rubric" and are_texts:
         texts = [metric_cure(each).strip('"') for each in value]
         source = repr([text if text in table()["metrics"] else each for text, each in zip(texts, value, strict=True)])
@@ -669,10 +667,8 @@ def _refuse_shape(call: _Call) -> None:
             held = {"within": one, "values": one.values() if isinstance(one, Mapping) else ()}
             parts = {name: ", ".join(map(partial(source_of, ""), each)) for name, each in held.items() if name in said}
             parts |= {"all": ", ".join(sources), "rest": ", ".join(sources[1:]), "called": call.called}
-            parts |= {
-                "named": source_of("", dict(call.named), most=_LONGEST),
-                "insensitive": repr(f"(?i){[*call.args, ''][0]}"),
-            }
+            parts |= {"named": source_of("", dict(call.named), most=_LONGEST)}
+            parts |= {"insensitive": repr(f"(?i){[*call.args, ''][0]}")}
             labels = next((each for each in (*call.args, *call.named.values()) if isinstance(each, list | tuple)), ())
             best = {each: int(each in call.named.values()) for each in labels} if "{best}" in said else {}
             parts["best"] = source_of("", best, most=_LONGEST)
@@ -688,11 +684,6 @@ def _refuse_shape(call: _Call) -> None:
             named = {name: source_of(name, value, name) for name, value in call.named.items()}
             line = message.format(*sources, **named | parts)
             for name, value in call.named.items():
-                is_in = (
-                    f"{{{name}}}" in said
-                    or re.search("{(paired|named)}", said)
-                    or ("{best}" in said and value in labels)
-                )
-                if not is_in:
+                if not (re.search(f"{{({name}|paired|named)}}", said) or ("{best}" in said and value in labels)):
                     line = call.with_more(line, name, value)
             raise CallError(field, call.checked(line))

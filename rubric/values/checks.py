@@ -457,9 +457,7 @@ _LONGEST_WORDING = 3
 """Words of a text that is looked for; with more it may as well be a statement to judge."""
 
 
-_PATTERN = re.compile(
-    r"\\[dDwWsSbB]|\.[*+]|\][*+?{]|\(\?[:i=!]|^\^.*\$$|[\w)] ?([<>]|[<>=!]=) ?\d|\bin output\b|\w\.\w+\("
-)
+_PATTERN = re.compile(r"\\[dDwWsSbB]|\.[*+]|\][*+?{]|\(\?[:i=!]|^\^.*\$$|[\w)] ?[<>!]=? ?\d|==| in output|\w\.\w+\(")
 """What texts have that are patterns, or code."""
 
 

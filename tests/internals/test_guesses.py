@@ -960,7 +960,10 @@ SAYS = [
     ("r.checks('len(output) < 500')", "if code, a function"),
     ("r.checks('output.isdigit()')", "if code, a function"),
     ("lint(r, rules=['weights'])", "such as print(lint(rubric))"),
-    ("rubric.check(r, 'offline', examples=[('a', True)])", "such as check(rubric.tested_by('a good reply', passes=True)"),
+    (
+        "rubric.check(r, 'offline', examples=[('a', True)])",
+        "such as check(rubric.tested_by('a good reply', passes=True)",
+    ),
     ("rubric.prefer('a', 'b', r, 'offline', n=3)", "write prefer('a', 'b', rubric, Jury('offline', 3))"),
     ("Levels(low=1, high=7)", "write Levels(ScoreRange(1, 7))"),
     ("rubric.plan('x', r, 'offline', max_cost=5)", "caps nothing; leave it out"),
