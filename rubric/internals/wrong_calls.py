@@ -600,14 +600,14 @@ def refuse_operator(word: str, *values: Any) -> Any:
     return NotImplemented  # the other value may take it
 
 
-def _text_of(name: str, value: object) -> str:
+def _text_of(name: str, value: Any) -> str:
     """Return *value* as `source_of` does; documents for a field that is one text are joined."""
     if name == "columns" and isinstance(value, Mapping):  # by the fields of a candidate, whatever they are called
         known = attrs.fields_dict(import_module("rubric").Candidate)
         value = {argument_for("Candidate", str(each), known) or each: column for each, column in value.items()}
     source = source_of("" if name == "key" else name, value, name)  # ours is that of a row; a judge's is `api_key`
     are_texts = isinstance(value, list | tuple) and bool(value) and all(isinstance(each, str) for each in value)
-    if name == "rubric" and source == "rubrics" and len(value) == 1:  # type: ignore[arg-type]  # a list has this name
+    if name == "rubric" and source == "rubrics" and len(value) == 1:  # a list has this name
         return "rubric"
     if name == "rubric" and are_texts:
         texts = [metric_cure(each).strip('"') for each in value]

@@ -218,7 +218,7 @@ def test_no_attribute_that_there_is_counts_as_a_guess(kind: str) -> None:
 NOTES = [(owner, cure) for owners, cures in TABLE["notes"].items() for owner in owners.split() for cure in cures]
 EXAMPLES = TABLE["examples"]
 TYPED = {
-    "schema": "{'type': 'object'}", "label": "'short'", "provider": "lambda case: 'Thanks.'", "criteria": "['Is kind']",
+    "schema": "{'type': 'object'}", "sep": "';'", "label": "'short'", "provider": "lambda case: 'Thanks.'", "criteria": "['Is kind']",
     "judge": "'offline'", "llm": "'offline'", "text": "'x'", "pattern": "'x'", "evaluation_steps": "['It greets.', 'It thanks.']", "metadata": "{'lang': 'de'}",
     "criterion": "0", "group": "'tone'", "regex": "'[0-9]+'", "contains": "'x'", "equals": "'x'", "starts_with": "'x'",
     "output": "'out.html'", "target": "lambda case: 'Thanks.'",
