@@ -86,12 +86,8 @@ def _parsed(code: str) -> ast.AST | None:
 def _united(old: ast.expr | None, new: ast.expr) -> ast.expr | None:
     """Return *new* with *old* in the place of `judge` or `candidate`; two calls for one value are one; else None."""
     if isinstance(old, ast.Dict) and isinstance(new, ast.Dict):
-        both = {
-            ast.unparse(key): (key, value)
-            for each in (old, new)
-            for key, value in zip(each.keys, each.values, strict=True)
-            if key
-        }
+        pairs = [*zip(old.keys, old.values, strict=True), *zip(new.keys, new.values, strict=True)]
+        both = {ast.unparse(key): (key, value) for key, value in pairs if key}
         return ast.Dict([key for key, _ in both.values()], [value for _, value in both.values()])
     if isinstance(old, ast.List) and isinstance(new, ast.Call) and new.args:  # several judges
         if ast.unparse(new.func) == "Panel":

@@ -142,10 +142,8 @@ def criteria_of(values: Mapping[Any, Any]) -> list[dict[Any, Any] | None]:
     rows = list[dict[Any, Any] | None]()
     for name, value in values.items():
         if isinstance(value, Mapping):
-            is_named = any(
-                key == "text" or "; did you mean 'text'" in word_cure("keys", "Criterion", str(key), ["text"])
-                for key in value
-            )
+            cures = (word_cure("keys", "Criterion", str(key), ["text"]) for key in value)
+            is_named = "text" in value or any("; did you mean 'text'" in cure for cure in cures)
             rows.append({("id" if is_named else "text"): name, **value})
         elif value is None or isinstance(value, int | float):
             rows.append({"text": name} | ({} if value is None or value is True else {"weight": value}))
@@ -456,9 +454,8 @@ def word_cure(part: str, owner: str, word: str, known: Collection[str], seen: Co
     term = "" if bare.startswith("no_") else term_of(bare)
     dashes = word[: len(word) - len(word.lstrip("-"))]
     one = {word.removesuffix("s")} if part == "commands" else set[str]()
-    for meant, (cure, words) in product(
-        ({word, word.lower()}, one, {f"{dashes}{term}"}), [*cures_in(part, owner, "every")]
-    ):
+    forms = ({word, word.lower()}, one, {f"{dashes}{term}"})
+    for meant, (cure, words) in product(forms, [*cures_in(part, owner, "every")]):
         option = re.search(r"(?:^|such as )(--[\w-]+)", cure)
         fits = option[1] in known if option else cure in known or " " in cure
         joined = [f"--{each.replace('-', '')}" for each in words if dashes == each[:2] == "--"]

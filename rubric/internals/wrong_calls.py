@@ -253,6 +253,7 @@ class _Call:
         tried = {n: v for n, v in self.named.items() if n not in self.unknown and self.bare is None}
         cures, words = {n: cure[2:] for n, v in tried.items() if (cure := self._wrong(n, v))}, dict[str, str]()
         wrong = [*cures]
+        near = [w for of, ws in cures_in("arguments", self.alike, "every") if of in self.names for w in ws]
         for name in self.unknown:
             value, term = self.named[name], term_of(name)
             of_term = term if term in self.names else self._word(term)
@@ -269,7 +270,9 @@ class _Call:
                 words[name] = word
             elif cure := cure or self._elsewhere(name, name) or self._note(name, [term]):
                 cures[name] = cure
-            elif word := misspelt(name, self.names) or of_term or self._holder(value) or self._word(self._near(name)):
+            elif (
+                word := misspelt(name, self.names) or of_term or self._holder(value) or self._word(misspelt(name, near))
+            ):
                 words[name] = word
             else:
                 cures[name] = self._elsewhere(name, term) or self._unknown(name)
@@ -455,11 +458,6 @@ class _Call:
     def _word(self, name: str) -> str:
         names = [*self.names, *(n for n in self.positional_only if n not in self.names)]
         return argument_for(self.alike, name, names) if name else ""
-
-    def _near(self, name: str) -> str:
-        """Return the word for an argument of this call that *name* misspells; '' if there is none."""
-        words = {w for of, ws in cures_in("arguments", self.alike, "every") if of in self.names for w in ws}
-        return misspelt(name, words)
 
     def _as_typed(self, line: str) -> str:
         """Return *line*, a cure, with the short values that were typed in the places of those of the table."""
@@ -662,17 +660,15 @@ def _refuse_shape(call: _Call) -> None:
                 for at in [name if isinstance(each, Iterable) else "client"]
             ]
             twice = {each for each in sources if each.isidentifier() and sources.count(each) > 1}  # two of one kind
-            sources = [place if each in twice else each for each, place in zip(sources, places, strict=False)]
+            sources = [place if each in twice else each for each, place in zip(sources, places, strict=False)] or [""]
             one = call.args[0] if call.args and isinstance(call.args[0], Iterable) else ()
             held = {"within": one, "values": one.values() if isinstance(one, Mapping) else ()}
             parts = {name: ", ".join(map(partial(source_of, ""), each)) for name, each in held.items() if name in said}
             parts |= {"all": ", ".join(sources), "rest": ", ".join(sources[1:]), "called": call.called}
             parts |= {"named": source_of("", dict(call.named), most=_LONGEST)}
-            parts |= {"insensitive": repr(f"(?i){[*call.args, ''][0]}")}
             labels = next((each for each in (*call.args, *call.named.values()) if isinstance(each, list | tuple)), ())
             best = {each: int(each in call.named.values()) for each in labels} if "{best}" in said else {}
-            parts["best"] = source_of("", best, most=_LONGEST)
-            sources = sources or [""]  # all have names
+            parts |= {"best": source_of("", best, most=_LONGEST), "insensitive": repr(f"(?i){[*call.args, ''][0]}")}
             ends = {"first": sources[0][:-1], "last": sources[-1][1:]}
             parts |= ends | {"short": min(sources, key=len), "long": max(sources, key=len)}
             if "{paired}" in said:  # labels, and a number for each

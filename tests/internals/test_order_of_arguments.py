@@ -88,7 +88,7 @@ def test_few_results_are_printed_one_by_one() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("from rubric.metrics import cohen_kappa_score", "use rubric.trust.agreement"),
+        ("from rubric.metrics import cohen_kappa_score", "agreement(grades, labels).overall['kappa'].value"),
         ("from rubric.judges import Judge", "it is in rubric: from rubric import Judge"),
         ("from rubric.pytest import assert_grade", "it is rubric.integrations.pytest"),
         ("import rubric.nothing_of_ours", "names are in rubric itself"),
