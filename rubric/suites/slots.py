@@ -86,17 +86,18 @@ def check_slots(
         if wrong:
             known = f"variables of the case: {', '.join(names)}" if names else "the case has no variables"
             seen = [name for name in _SEEN if re.search(rf"\{{ *{name} *\}}", text)]
-            if own and (not seen or text in texts_in([*_checks_in(value)])):
+            is_checked = text in texts_in([*checks_in(value)])  # which no judge is shown
+            if own and (not seen or is_checked):
                 known = f"a slot shows a variable; in the case, write {own}"
-            elif seen:
+            elif seen and not is_checked:
                 known = f"a judge is shown the {seen[0]} of its case, so leave the slot out, or say what it stands for"
             raise DefinitionError(field, f"{wrong}; {known if is_lost else f'write {line(text, whole)}'}; {braces}")
 
 
-def _checks_in(value: Any) -> Iterator[Any]:
+def checks_in(value: Any) -> Iterator[Any]:
     """Yield the checks in *value*, a rubric as plain data."""
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ()):
-        yield from (inner,) if key == "check" else _checks_in(inner)
+        yield from (inner,) if key == "check" else checks_in(inner)
 
 
 def texts_in(value: Any) -> Iterator[str]:

@@ -279,14 +279,14 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
             "cases: [{output: a, rubric: ['on {{ day }}', {text: b c, weight: 2}], variables: {day: Friday}}]",
             "write rubric: [on Friday, {text: b c, weight: 2}]",
         ),
-        ("rubric: 'as {{ reference }}'\ncases: [{output: a, reference: b}]", "a judge is shown the reference of its case"),
+        ("rubric: 'as {{ reference }}'\ncases: [{output: a, reference: b}]", "variables: {reference: b}}"),
         (
             "rubric: [{check: {contains: '{{ expected }}'}}]\ncases: [{output: a, expected: b, vars: {c: d}}]",
-            "in the case, write variables: {c: d, expected: b}",
+            "variables: {c: d, expected: b}}",
         ),
         (
             "rubric: [{check: {contains: '{{ reference }}'}}]\ncases: [{output: a, reference: b}]",
-            "in the case, write variables: {reference: b}",
+            "variables: {reference: b}}",
         ),
         ("rubric: 'on {{ dya }}'\ncases: [{output: a, variables: {day: b}}]", 'write rubric: "on {{ day }}"'),
         (
@@ -332,7 +332,7 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
         ("cases: [{output: a, rubric: b, xfail: flaky}]", "--min-pass-rate 0.9"),
         ("cases: [{output: a, rubric: b, expect: fail}]", "tests: [{reply: Go away, fails: true}]"),
         ("cases: [{output: a, rubric: [{text: b c, if: vars.x == 'd'}]}]", "a rubric of its own in that case"),
-        ("cases: [{rubric: b, run: [{user: a}]}]", "cases[0].run[0].user: unknown key"),
+        ("cases: [{rubric: b, run: [{user: a}]}]", "cases[0].run[0]: the key 'role' is missing; write {role: user, content: a}"),
         (
             "matrix: {a: [1], include: [b]}\ncases: [{output: a, rubric: b}]",
             "such as matrix: [{cell: {tone: warm}, variables: {tone: warm}}]",
@@ -511,6 +511,38 @@ def test_what_the_meant_key_cures_is_not_told_and_what_it_brings_is(document: st
     """A suite is mended in one round: no case lacks the rubric that stands under another word."""
     told = [each.partition(": ")[2] for each in problems(f"suite: x\n{document}")]
     assert [each[: len(line)] for each, line in zip(told, said, strict=True)] == said
+
+
+@each_row(
+    ("rubric", "case"),
+    [
+        (
+            '[{check: {equals: "{{ reference }}"}}]',
+            "{inputs: {question: Capital?}, outputs: {answer: Oslo}, reference_outputs: {answer: Oslo}}",
+        ),
+        ('[{check: {equals: "{{ expected }}"}}]', "{question: Capital?, actual_output: Oslo, expected_output: Oslo}"),
+        ('[{check: {equals: "{{ target }}"}}]', "{input: Capital?, output: Oslo, target: Oslo, metadata: {level: easy}}"),
+        ('[{check: {equals: "{{ expected }}"}}]', "{input: Capital?, output: Oslo, reference: Oslo, variables: {a: b}}"),
+        ('[{check: {equals: "{{ question }}"}}]', "{question: Oslo, output: Oslo}"),
+        ('["{{ ground_truth }}"]', "{user_input: a, response: Oslo, ground_truth: Oslo, retrieved_contexts: [b]}"),
+    ],
+)  # fmt: skip
+def test_a_slot_for_a_field_of_the_case_is_filled_by_the_case_that_is_printed(rubric: str, case: str) -> None:
+    """A row of another system is mended in one round, and it is graded as it was meant: here it passes."""
+    (said,) = problems(f"suite: x\nrubric: {rubric}\ncases: [{case}]", "native")
+    line = re.search(r"write (\{.*\})$", said)
+    assert line, said
+    suite = loads_suite(f"suite: x\nrubric: {rubric}\ncases: [{line[1]}]", "native")
+    assert suite.run("offline").counts["passed"] == 1
+
+
+@each_row("name", ["reference", "expected"])
+def test_a_slot_in_the_rubric_of_a_case_itself_is_answered_with_the_text_of_its_field(name: str) -> None:
+    """A case's own texts have no slots, and a check of them would be held to the braces."""
+    (said,) = problems(
+        f"suite: x\ncases: [{{output: Oslo, reference: Oslo, rubric: [{{check: {{equals: '{{{{ {name} }}}}'}}}}]}}]"
+    )
+    assert "write rubric: [{check: {equals: Oslo}}]; " in said
 
 
 def test_criteria_of_a_case_stand_beside_those_of_all_cases_or_in_their_place() -> None:

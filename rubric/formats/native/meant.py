@@ -159,6 +159,8 @@ def _with_line(
     for path, error in sorted(found, key=lambda each: at.get(each[0][0], 0) if each[0] else -1):  # as they stand
         cure = _CURE.search(whole := message_of(error))
         is_name = cure is not None and path and meant.get(name_in(cure[0]), ...) == data.get(path[0])
+        if told and "; " not in _CURE.sub("", whole):  # which the line mends
+            continue
         said = (whole if is_name else _CURE.sub("", whole)).partition(" There, ")[0]
         said = said if len(said) < _LONGEST else said.partition("; ")[0]
         end = "" if told else f" W{line[1:]}" if said[-1] == "?" else f"; {line}"

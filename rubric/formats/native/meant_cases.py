@@ -97,6 +97,7 @@ def meant_case(
     keys: Collection[str],
     criterion: Callable[[Any], dict[str, Any] | None],
     shared: Mapping[str, Any] | None = None,
+    slots: Collection[str] = (),
 ) -> dict[str, Any] | None:
     """
     Return the case that *data* is meant for, or None; *read* takes it.
@@ -107,6 +108,7 @@ def meant_case(
         keys: Those that a case has.
         criterion: Returns the criterion that is meant by a mapping, or None.
         shared: The rubric of all cases, which holds beside what a case asserts; None if there is none.
+        slots: Names in it that no variable has; a field of the case may be meant.
     """
     if not isinstance(data, dict):
         return None
@@ -132,6 +134,9 @@ def meant_case(
     if asserted and (bars or shared):
         found["rubric"] = _with_shared(found["rubric"], shared or {}, [typed[key] for key in bars])
     found = _answered(found)
+    filled = {name: found.get(_field("Case", name, keys)) for name in slots}
+    if filled := {name: text for name, text in filled.items() if isinstance(text, str)}:
+        found["variables"] = {**(own := found.get("variables", {})), **filled, **own}
     mended = ({"id": found.pop("id")} if "id" in found else {}) | found
     return mended if mended != typed and reads(read, mended) else None
 

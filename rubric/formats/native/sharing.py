@@ -25,7 +25,7 @@ from rubric.formats.yaml import LONGEST_LINE, on_a_line, to_yaml
 from rubric.internals.guesses import word_cure
 from rubric.internals.secrets import redact
 from rubric.suites.cases import Case
-from rubric.suites.slots import LIKE_SLOT, SLOT, VARIABLES, check_slots, fill_slots, text_of, texts_in
+from rubric.suites.slots import LIKE_SLOT, SLOT, VARIABLES, check_slots, checks_in, fill_slots, text_of, texts_in
 
 Data = dict[str, Any]
 
@@ -168,10 +168,22 @@ def fill_shared(key: str, value: Any, variables: Any, case: Data | None = None) 
 
 def _variables_with(case: Data, name: str) -> str:
     """Return the variables of *case* with its field that *name* is, or is a word for; '' if it has none."""
-    field = re.search("'(\\w+)'", word_cure("keys", "Case", name, KEYS[Case].values()))
-    value = next((case[each] for each in (name, field[1] if field else "") if isinstance(case.get(each), str)), None)
+    value = _field_for(case, name)
     line = on_a_line({"variables": {**_mapping(case.get("variables")), name: value}})[1:-1]
     return line if value is not None and len(line) <= LONGEST_LINE and redact(line) == line else ""
+
+
+def _field_for(case: Data, name: str) -> Any:
+    """Return the text of *case* in its field that *name* is, or is a word for; None if it has none."""
+
+    def meant(key: object) -> str:
+        field = re.search("'(\\w+)'", word_cure("keys", "Case", str(key), KEYS[Case].values()))
+        return field[1] if field and key not in KEYS[Case].values() else str(key)
+
+    fields = {"input", "output", "reference"} & {meant(name)}
+    found = [each for key, each in case.items() if meant(key) in fields]
+    texts = [[*each.values()] if isinstance(each, dict) else [each] for each in found]
+    return next((each[0] for each in texts if len(each) == 1 and isinstance(each[0], str)), None)
 
 
 def _braces(key: str) -> str:
@@ -186,9 +198,12 @@ def refuse_unfilled(case: Data) -> None:
     Raises:
         DefinitionError: It has such a text.
     """
-    known = {**_mapping(case.get("cell")), **_mapping(case.get("variables"))}
+    own = {**_mapping(case.get("cell")), **_mapping(case.get("variables"))}
     for key in _FILLED:
         found = [slot for text in texts_in(case.get(key)) for slot in LIKE_SLOT.finditer(text)]
+        checked = [name for text in texts_in([*checks_in(case.get(key))]) for name in SLOT.findall(text)]
+        fields = {name: _field_for(case, name) for name in checked}
+        known = {name: text for name, text in fields.items() if text is not None} | own
         slots = [slot[0] for slot in found if (slot[1] or slot[2]) in known]
         for slot in found:
             if slot[0].startswith("${{") and slot[1] not in known:  # which no text of its own has

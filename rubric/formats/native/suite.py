@@ -23,7 +23,7 @@ from rubric.formats.notes import Loading, Notes
 from rubric.formats.yaml import LONGEST_LINE, on_a_line
 from rubric.internals.fields import names_a_file, nearest, suggest
 from rubric.suites.cases import Case, Turn
-from rubric.suites.slots import fill_slots
+from rubric.suites.slots import SLOT, fill_slots, texts_in
 from rubric.suites.suite import Suite
 from rubric.values.criteria import refuse_metric
 from rubric.values.places import Place
@@ -128,7 +128,9 @@ def _tell(problems: list[Any], data: dict[Any, Any], case: Any) -> list[Any]:
     keys, defaults = [*fields.KEYS[Case].values()], data.get("defaults")
     shared = data.get("rubric", defaults.get("rubric") if isinstance(defaults, dict) else None)
     whole = None if shared is None else _whole_of(shared, data.get("rubrics"))
-    return tell(problems, case, lambda one: meant_case(one, read, keys, meant_row, whole)) or problems
+    is_filled = not any("unknown slot" in error.message for _, error in problems)
+    slots = [] if is_filled else [name for text in texts_in(whole) for name in SLOT.findall(text)]
+    return tell(problems, case, lambda one: meant_case(one, read, keys, meant_row, whole, slots)) or problems
 
 
 def _read_written_out(data: Any) -> Suite:
