@@ -126,13 +126,13 @@ def slug(text: str, limit: int = 48) -> str:
     from hashlib import sha256  # noqa: PLC0415 - for long texts alone
 
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:10]
-    head = words[: limit - 11].rsplit("-", 1)[0] if words else "criterion"
-    return f"{head}-{digest}"
+    return f"{words[: limit - 11].rsplit('-', 1)[0] if words else 'criterion'}-{digest}"
 
 
 _METRICS = frozenset({  # those of one word in the table of guesses, which is loaded for errors alone
-    "bias", "coherence", "conciseness", "correctness", "faithfulness", "fluency", "geval", "groundedness",
-    "hallucination", "hallucinations", "harmfulness", "relevance", "relevancy", "summarization", "toxicity",
+    "bias", "coherence", "conciseness", "correctness", "exact", "factuality", "faithfulness", "fluency", "geval",
+    "match", "groundedness", "hallucination", "hallucinations", "harmfulness", "includes", "levenshtein", "relevance",
+    "relevancy", "summarization", "toxicity",
 })  # fmt: skip
 
 

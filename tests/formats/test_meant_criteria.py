@@ -287,6 +287,12 @@ def mappings_in(data: Any) -> Iterator[dict[Any, Any]]:
             "{id: c, text: Is b, tree: {ask: Is it late, yes: {ask: Is b, yes: 1, no: 0}, no: 1}}",
         ),
         ("{type: regex, value: Friday}", "{check: {matches: Friday}}"),
+        ("{group: b, weight: 0.3, items: [Is c, Is d]}", "{id: b, weight: 0.3, rubric: {criteria: [Is c, Is d]}}"),
+        ("{name: Is polite, points: 2}", "{text: Is polite, weight: 2}"),
+        ("{name: Is polite, if: \"contains(output, 'refund')\"}", "{text: Is polite, when: {contains: refund}}"),
+        ("{text: a b, if: \"'refund' in output\"}", "{text: a b, when: {contains: refund}}"),
+        ("{must_contain: [b, c]}", "{check: {contains_all: [b, c]}}"),
+        ("{output_must_not_contain: b}", "{check: {contains: b}, polarity: guard}"),
         ("{text: a, criteria: [Says hi]}", "{text: a, rubric: {criteria: [Says hi]}}"),
     ],
 )
@@ -376,6 +382,15 @@ def test_the_check_that_is_printed_decides_what_was_typed(typed: str, meets: str
         ),
         ("threshold: {pass: 80%, warn: 60%}\ncriteria: [a b]", "write threshold: 0.8 and borderline: 0.6; "),
         ("threshold: {min: 80}\ncriteria: [a b]", "write threshold: 0.8"),
+        (
+            "pass: 6\ncriteria: [{text: a, points: 6}, {text: b, points: 4}]",
+            "pass: unknown key; a score is from 0 to 1; 6 of the 10 points of its criteria is threshold: 0.6",
+        ),
+        (
+            "passing_score: 3.5\ncriteria: [{text: a, scale: 1-5}, {text: b, levels: 1..5}]",
+            "3.5 on the scale from 1 to 5 is threshold: 0.625",
+        ),
+        ("pass: a and (b or c)\ncriteria: [{id: a, text: b}]", "one of several is a rubric in the rubric"),
     ],
 )
 def test_a_threshold_in_another_form_is_answered_with_the_one_that_is_meant(document: str, said: str) -> None:
@@ -399,6 +414,10 @@ def test_a_threshold_in_another_form_is_answered_with_the_one_that_is_meant(docu
         (
             "must: [Is b]\nshould: [Is c]\nmust_not: [Is d]",
             "criteria: [{text: Is b, required: true}, {text: Is c}, {text: Is d, polarity: guard}]",
+        ),
+        (
+            "must_contain: [b, c]\nmust_not_contain: [d]\nmax_words: 9",
+            "[{check: {contains_all: [b, c]}}, {check: {contains_any: [d]}, polarity: guard}, {check: {assertion: {type: word-count",
         ),
         ("weights: {c: 3}\nthresholds: {c: 0.5}\ncriteria: [{id: c, text: Is c}]", "weight: 3, min_score: 0.5}]"),
     ],
@@ -451,6 +470,59 @@ def test_what_is_wrong_under_an_unknown_key_is_told_at_once(typed: str, told: li
 def test_no_line_is_printed_where_the_meaning_is_not_known(typed: str) -> None:
     """The error says what is allowed, and proposes no criterion that was not meant."""
     assert "rite {text: a" not in refusal_of(f"criteria: [{typed}]")
+
+
+@each_row(
+    ("typed", "meant"),
+    [
+        (
+            "[Is b, {text: Is c, points: 2}, {must_not: Is d}]",
+            "{criteria: [Is b, {text: Is c, weight: 2}, {text: Is d, po",
+        ),
+        (
+            "{rubric: {name: b, threshold: 0.6, criteria: [Is c, {text: Is d, points: 2}]}}",
+            "{rubric: b, threshold: 0.6, criteria: [Is c, {text: Is d, weight: 2}]}",
+        ),
+        ("{rubric: {name: b, strict: true}, criteria: [Is c]}", "{rubric: b, strict: true, criteria: [Is c]}"),
+    ],
+)
+def test_a_rubric_whose_fields_stand_elsewhere_is_answered_with_the_whole(typed: str, meant: str) -> None:
+    """All of it is in one line, which is a file."""
+    line = re.search(r"write the whole as (\{.*\})$", refusal_of(typed))
+    assert line is not None
+    assert line[1].startswith(meant)
+    assert loads(line[1]).criteria
+
+
+@each_row(
+    ("typed", "meant"),
+    [
+        ("{reply: b, expect: {score: '>= 0.8'}}", "{reply: b, score: 0.8..1}"),
+        ("{output: b, expected: fail}", "{reply: b, fails: true}"),
+        ("{name: a, output: b, expect: {verdict: fail, score: '<= 0.2'}}", "{reply: b, fails: true, score: 0..0.2}"),
+        ("{output: b, expect: {c: false}}", "{reply: b, expects: {c: false}}"),
+        ("{output: b, max_score: 0.3}", "{reply: b, score: 0..0.3}"),
+        ("{answer: b, passes: false, score: {max: 0.3}}", "{reply: b, passes: false, score: 0..0.3}"),
+    ],
+)
+def test_all_mistakes_of_a_test_of_a_rubric_are_answered_with_the_test_that_was_meant(typed: str, meant: str) -> None:
+    """It is read in the place of what was typed."""
+    said = refusal_of(f"criteria: [{{id: c, text: Is c}}]\ntests: [{typed}]")
+    assert f"write {meant}" in said.split("\n")[0]
+    assert loads(f"criteria: [{{id: c, text: Is c}}]\ntests: [{meant}]").tests
+
+
+@each_row(
+    "typed",
+    [
+        "{reply: b, expect: {score: '< 0.2'}}",  # no range leaves out its end
+        "{reply: b, min_score: 0.2, max_score: 0.4}",
+        "{reply: b, expect: maybe}",
+    ],
+)
+def test_no_test_is_printed_where_its_meaning_is_not_known(typed: str) -> None:
+    """A test that expects something else is worse than none."""
+    assert "write {" not in refusal_of(f"criteria: [{{id: c, text: Is c}}]\ntests: [{typed}]")
 
 
 def test_a_deep_tree_with_a_mistake_is_refused_as_fast_as_a_flat_one() -> None:

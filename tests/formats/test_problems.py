@@ -52,7 +52,7 @@ criteria:
         ("# only a comment", "1:1: there is nothing in it; a rubric has `criteria`, `text` or `tree`"),
         (
             "- a",
-            "1:1: expected a rubric (a mapping with criteria, text or tree), got a list; such as rubric: reply and criteria: [Is polite]",
+            "1:1: a rubric is one mapping; write the whole as {criteria: [a]}",
         ),
         (
             "just words",
@@ -143,7 +143,10 @@ def test_rubric_problems(text: str, problem: str) -> None:
             "{text: a, weight: heavy}",
             "30: criteria[0].weight: expected a finite number from 0, got 'heavy'; such as weight: 2",
         ),
-        ("{text: a, weight: true}", "30: criteria[0].weight: expected a finite number from 0, got True"),
+        (
+            "{text: a, weight: true}",
+            "30: criteria[0].weight: expected a finite number from 0, got True; such as weight: 1",
+        ),
         ("{text: a, min_score: 0}", "33: criteria[0].min_score: expected a finite number above 0 to 1, got 0"),
         ("{text: a, polarity: guarded}", "32: criteria[0].polarity: unknown value 'guarded'; did you mean 'guard'?"),
         ("{text: a, levels: {0: a, 1: b}, answer: unit}", None),

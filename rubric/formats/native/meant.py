@@ -71,7 +71,7 @@ class _MeantKeyError(WrongKeyError):
     is_whole = True
 
 
-_trying: ContextVar[bool] = ContextVar("_trying", default=False)
+trying: ContextVar[bool] = ContextVar("trying", default=False)
 
 
 def read_or_tell(read: Callable[[Any], T], data: Any, meant: Callable[[Any], Any]) -> T:
@@ -92,7 +92,7 @@ def tell(
     untold = [error for _, error in found if not isinstance(error, _MeantError | _MeantKeyError)]
     is_told = not untold  # of what is within it
     names = [name_in(message_of(error)) for error in untold]  # those that are proposed
-    mended = None if _trying.get() or is_told else meant(data)
+    mended = None if trying.get() or is_told else meant(data)
     if mended is None or ({*names} <= mended.keys() and all(value in data.values() for value in mended.values())):
         return None
     if len(line := on_a_line(mended)) > LONGEST_LINE or redact(line) != line:  # a secret is not repeated
@@ -186,10 +186,7 @@ def meant_criterion(data: Any, read: Read, keys: Collection[str]) -> dict[str, A
     if not isinstance(data, dict):
         return None
     found = dict[str, Any]()
-    rest = {str(key): value for key, value in data.items()}
-    for key in ("config", "settings"):
-        if isinstance(held := rest.get(key), dict) and not held.keys() & rest.keys():
-            rest |= rest.pop(key)
+    rest = _flat(data, keys)
     for part in [*_together(rest, keys), *(_alone(key, value, keys) for key, value in rest.items())]:
         merged = _merged(found, part) if part.keys() & found.keys() else part
         if not merged and part:
@@ -214,6 +211,24 @@ def meant_criterion(data: Any, read: Read, keys: Collection[str]) -> dict[str, A
     return mended if reads(read, mended) else None
 
 
+def _flat(data: Mapping[Any, Any], keys: Collection[str]) -> dict[str, Any]:
+    """Return what *data* holds, with what stands under its settings, and a group of criteria by its name."""
+    rest = {str(key): value for key, value in data.items()}
+    for key in [each for each in rest if _is_group(each, rest, keys)]:
+        rest["criteria"] = rest.pop(key)
+    for key in ("config", "settings"):
+        if isinstance(held := rest.get(key), dict) and not held.keys() & rest.keys():
+            rest |= rest.pop(key)
+    return rest
+
+
+def _is_group(key: str, rest: Mapping[str, Any], keys: Collection[str]) -> bool:
+    """True if *key* is a word for the criteria of a group, and not for a field of a criterion."""
+    is_free = key not in keys and "criteria" not in rest and isinstance(rest[key], list)
+    is_word = is_free and name_in(word_cure("keys", "Rubric", key, ["criteria"])) == "criteria"
+    return is_word and not word_cure("keys", "Criterion", key, keys) and not check_of(key, rest[key])
+
+
 def _with_text(found: dict[str, Any], data: dict[Any, Any], keys: Collection[str]) -> dict[str, Any]:
     """Return the fields *found* in *data* with a text, where its one key, or its first question, is one; or {}."""
     if "tree" in found:
@@ -223,6 +238,8 @@ def _with_text(found: dict[str, Any], data: dict[Any, Any], keys: Collection[str
             (each for each in (*words, tree.get("ask") if isinstance(tree, dict) else 0) if isinstance(each, str)), ""
         )
         return ({"text": asked} if asked else {}) | {**found, "tree": tree}
+    if " " in str(found.get("id", "")) and not found.keys() & {"text", "check", "rubric"}:
+        found = {"text": found.pop("id"), **found}  # a name of several words
     if len(data) > 1 or found.keys() & {"text", "check", "rubric", "tree"}:
         return found
     ((name, value),) = data.items()
@@ -356,6 +373,12 @@ def _tree_in(rest: dict[str, Any]) -> dict[str, Any]:
         tree = {key: _branch(rest.pop(each)) for key, each in own.items()}
         return {"text": rest.pop("text", asked), "tree": tree}
     text = rest.get("text")
+    for key in CONDITIONS:  # as in a workflow
+        if held := re.fullmatch(
+            r"""(?:contains\(\s*[\w.]+\s*,\s*)?(['"])([^'"]+)\1\s*(?:\)|in [\w.]+)""", str(rest.get(key))
+        ):
+            del rest[key]
+            return {"when": {"contains": held[2]}}
     if isinstance(rest.get("when"), str):
         rest["if"] = rest.pop("when")
     denied = rest.get("unless") or rest.get("when")
@@ -558,13 +581,13 @@ def _fits(read: Read, beside: Mapping[str, Any], key: str, value: object) -> boo
 
 
 def reads(read: Read, data: Any) -> bool:
-    token = _trying.set(True)  # else what is within it would be tried at each level anew
+    token = trying.set(True)  # else what is within it would be tried at each level anew
     try:
         read(data)
     except (DefinitionError, SeveralError, TypeError, ValueError):
         return False
     finally:
-        _trying.reset(token)
+        trying.reset(token)
     return True
 
 

@@ -97,6 +97,7 @@ def meant_case(
     keys: Collection[str],
     criterion: Callable[[Any], dict[str, Any] | None],
     shared: Mapping[str, Any] | None = None,
+    *,
     slots: Collection[str] = (),
 ) -> dict[str, Any] | None:
     """
@@ -133,22 +134,22 @@ def meant_case(
         found |= part
     if asserted and (bars or shared):
         found["rubric"] = _with_shared(found["rubric"], shared or {}, [typed[key] for key in bars])
-    found = _answered(found)
-    filled = {name: found.get(_field("Case", name, keys)) for name in slots}
-    if filled := {name: text for name, text in filled.items() if isinstance(text, str)}:
-        found["variables"] = {**(own := found.get("variables", {})), **filled, **own}
+    found = _answered(found, slots, keys)
     mended = ({"id": found.pop("id")} if "id" in found else {}) | found
     return mended if mended != typed and reads(read, mended) else None
 
 
-def _answered(found: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields *found* of a case, of whose messages the last one, an answer, is graded."""
+def _answered(found: dict[str, Any], slots: Collection[str], keys: Collection[str]) -> dict[str, Any]:
+    """Return the fields *found* of a case, of whose messages the last one is graded, with variables for *slots*."""
     messages: Any = found.get("messages")
     is_whole = are_rows(messages) and len(messages) > 1 and messages[-1].get("role") == "assistant"
     if is_whole and not {"output", "turns"} & found.keys():  # the answer is graded
         found = found | {"messages": messages[:-1], "output": messages[-1].get("content")}
         if len(messages) == 2 and "input" not in found and messages[0].get("role") == "user":  # noqa: PLR2004 - both
             found = {"input": found.pop("messages")[0].get("content"), **found}
+    filled = {name: found.get(_field("Case", name, keys)) for name in slots}
+    if filled := {name: text for name, text in filled.items() if isinstance(text, str)}:
+        found["variables"] = {**(own := found.get("variables", {})), **filled, **own}
     return found
 
 
@@ -167,7 +168,9 @@ def _part(
     if kind_in_files(value) == "verdict" and key not in keys:
         return None
     if key in _ASSERTED or (key == "metrics" and isinstance(value, list)):
-        rows = [_asserted(each, criterion) for each in (value if isinstance(value, list) else [value])]
+        is_several = isinstance(value, dict) and len(value) > 1 and criterion(value) is None
+        held = [{name: each} for name, each in value.items()] if is_several else value
+        rows = [_asserted(each, criterion) for each in (held if isinstance(held, list) else [held])]
         return None if None in rows else {"rubric": rows}
     if key in _NOTES and isinstance(value, str):
         return {"metadata": {key: value}}

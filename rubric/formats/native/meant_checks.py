@@ -115,6 +115,11 @@ def _fields_in(value: Mapping[Any, Any]) -> dict[str, Any]:
 
 def check_of(name: str, value: Any) -> dict[str, Any]:
     """Return the fields that are meant by a check with a *name* and its *value*; {} if none is."""
+    name = re.sub("^(?:output|response|answer|reply)_(?=.)", "", name)
+    if affirmed := re.fullmatch(f"(?:must|should)_(contains?|includes?|mentions?|{'|'.join(_NAMES)})", name):
+        name = _DENIED.get(affirmed[1].removesuffix("s"), affirmed[1])
+    if re.fullmatch("max_(?:tool_)?calls", name) and type(value) is int:
+        return {"check": {"run": {"at_most": value, "of": "*"}}}
     if denied := re.fullmatch("(?:not?|never|must_not|without)[-_ ](.+)|(?:not|none)(?:_of)?", name):
         name = _DENIED.get(denied[1], denied[1])
         if name in ("contains", None) and isinstance(value, list):  # none of them

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from rubric.formats.fields import KEYS
-from rubric.internals.guesses import criteria_of
+from rubric.formats.native.meant import name_in, reads
+from rubric.internals.guesses import criteria_of, word_cure
 from rubric.values.criteria import Criterion
+from rubric.values.rubric_tests import RubricTest
 from rubric.values.rubrics import Rubric
 
 _BY_ID = {
@@ -55,6 +58,11 @@ def criteria_apart(
             used[name] = True
     for key, value in given.items():
         listed = value if isinstance(value, list) and key not in (*used, *KEYS[Rubric].values()) else []
+        checked = criterion({key: value}) if key not in (*used, *KEYS[Rubric].values()) else None
+        if checked and "check" in checked:
+            rows.append(checked)
+            used[key] = True
+            continue
         own = [criterion({key: each} if isinstance(each, str) else each) for each in listed]
         are_groups = all(isinstance(each, dict) and "criteria" in each for each in listed)
         if own and all(
@@ -63,3 +71,31 @@ def criteria_apart(
             rows += own
             used[key] = True
     return [*used], rows
+
+
+_VERDICTS = ("expect", "expects", "expected", "verdict", "label", "outcome", "result", "assert", "passes", "fails")
+_MET = {**dict.fromkeys(("pass", "passed", "passes", "true", "met"), "passes"), "fail": "fails", "failed": "fails"}
+_ENDS = {
+    **dict.fromkeys(("min_score", "min", "at_least", "gte", ">="), "{}..1"),
+    **dict.fromkeys(("max_score", "max", "at_most", "lte", "<="), "0..{}"),
+}
+
+
+def meant_test(data: Any, read: Callable[[Any], object]) -> dict[str, Any] | None:
+    """Return the test of a rubric that *data* is meant for, or None; *read* takes it."""
+    found, keys = dict[str, Any](), KEYS[RubricTest].values()
+    for key, value in data.items() if isinstance(data, dict) else ():
+        is_held = key in _VERDICTS and isinstance(value, dict)
+        is_answers = is_held and not value.keys() & {"score", "passes", "fails", *_VERDICTS, *_MET, *_ENDS}
+        for name, each in {"expects": value}.items() if is_answers else (value if is_held else {key: value}).items():
+            cure = word_cure("keys", "RubricTest", str(name), keys)
+            field = _MET.get(str(each).lower(), "") if name in _VERDICTS and not (name in keys and each is True) else ""
+            bounds = [*each.items()] if isinstance(each, dict) else re.findall(r"^([<>]=) ?(\d+(?:\.\d+)?)$", str(each))
+            ends = bounds if name == "score" else [(name, each)]
+            if field:
+                found[field] = True
+            elif len(ends) == 1 and ends[0][0] in _ENDS:
+                found["score"] = _ENDS[ends[0][0]].format(ends[0][1])
+            elif name in keys or "leave it out" not in cure:
+                found[str(name) if name in keys else name_in(cure) or str(name)] = each
+    return found if found != data and reads(read, found) else None

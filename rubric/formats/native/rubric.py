@@ -16,8 +16,8 @@ from rubric.formats.fields import WRITERS, Data, Gathering, mismatch
 from rubric.formats.files import read_text as read_text_of
 from rubric.formats.native.answers import ANSWERS, AnswerKey, write_answer
 from rubric.formats.native.checks import read_check
-from rubric.formats.native.meant import CONDITIONS, meant_criterion, meant_tree, read_or_tell, reads
-from rubric.formats.native.meant_rubrics import criteria_apart
+from rubric.formats.native.meant import CONDITIONS, meant_criterion, meant_tree, read_or_tell, reads, trying
+from rubric.formats.native.meant_rubrics import criteria_apart, meant_test
 from rubric.formats.native.meant_whole import has_all
 from rubric.formats.native.runs import read_candidate
 from rubric.formats.notes import Loading
@@ -184,10 +184,7 @@ def read_scale(data: Any) -> Scale:
 
 def read_rubric(data: Any) -> Rubric:
     """Return a rubric: a mapping with one of `criteria`, `text` and `tree`; something in it counts."""
-    if isinstance(data, str) and names_a_file(data):
-        cure = "copy its criteria, such as rubric: {criteria: [Is polite]}"
-        raise DefinitionError("", f"expected a rubric, got {data!r}; no other file is read here; {cure}")
-    given = fields.as_dict(data, "a rubric (a mapping with criteria, text or tree)")
+    given = _as_mapping(data)
     gathering = Gathering()
     given = _with_apart(given, gathering)
     kinds = [key for key in given if key in KINDS]
@@ -218,16 +215,41 @@ def read_rubric(data: Any) -> Rubric:
         try:
             rubric = _read_rubric({key: value for key, value in given.items() if key not in kinds[1:]})
         except fields.SeveralError as problem:
-            problem.problems = [
-                (path, error if path != ("threshold",) else DefinitionError("", error.message + _threshold_cure(given)))
-                for path, error in problem.problems
-            ]
+            problem.problems = [(path, _threshold_problem(path, error, given)) for path, error in problem.problems]
             raise
         rubric.check_weights()
         for index, test in enumerate(rubric.tests):
             test.check(rubric, f"tests[{index}]")
     gathering.finish()
     return rubric
+
+
+def _as_mapping(data: Any) -> Data:
+    """Return *data*, a rubric, which is a mapping."""
+    if isinstance(data, str) and names_a_file(data):
+        cure = "copy its criteria, such as rubric: {criteria: [Is polite]}"
+        raise DefinitionError("", f"expected a rubric, got {data!r}; no other file is read here; {cure}")
+    if (whole := _whole_in(data)) is not None:
+        raise DefinitionError("", f"a rubric is one mapping; write the whole as {on_a_line(whole)}")
+    return fields.as_dict(data, "a rubric (a mapping with criteria, text or tree)")
+
+
+def _whole_in(data: Any) -> dict[str, Any] | None:
+    """Return the rubric that a list of criteria is, or one under its own name with the keys beside it; None if none."""
+    held = data.get("rubric") if isinstance(data, dict) else None
+    own = (
+        {"rubric" if key in ("name", "title", "id") else key: each for key, each in held.items()}
+        if isinstance(held, dict)
+        else {}
+    )
+    beside = {key: each for key, each in data.items() if key != "rubric"} if own else {}
+    rows = data if isinstance(data, list) else own.get("criteria", beside.get("criteria")) if own else None
+    if not isinstance(rows, list) or own.keys() & beside.keys() or trying.get():
+        return None
+    meant = [meant_row(each) or each if isinstance(each, dict) else each for each in rows]
+    whole = {**own, **beside, "criteria": meant}
+    is_whole = reads(read_rubric, whole) and len(line := on_a_line(whole)) <= LONGEST_LINE and has_all(data, line)
+    return whole if is_whole else None
 
 
 def _with_apart(given: Data, gathering: Gathering) -> Data:
@@ -245,6 +267,14 @@ def _with_apart(given: Data, gathering: Gathering) -> Data:
     return {**{key: each for key, each in given.items() if key not in used}, "criteria": meant}
 
 
+def _threshold_problem(path: fields.KeyPath, error: DefinitionError, given: Data) -> DefinitionError:
+    """Return *error* on the threshold of a rubric, or on a word for it, with the one that is meant."""
+    if isinstance(error, fields.UnknownKeyError) and error.meant == "threshold" and "threshold" not in given:
+        cure = _threshold_cure({**given, "threshold": error.value})
+        return fields.WrongKeyError("", f"unknown key; a score is from 0 to 1{cure}") if cure else error
+    return DefinitionError("", error.message + _threshold_cure(given)) if path == ("threshold",) else error
+
+
 def _threshold_cure(given: Data) -> str:
     """Return the end of the message on the threshold of a rubric, *given* in points, or with a second one; or ''."""
     match given:
@@ -258,6 +288,11 @@ def _threshold_cure(given: Data) -> str:
             said = "what lies between them is borderline, which does not pass"
             return f"; write threshold: {high:g}" + "".join(f" and borderline: {each:g}; {said}" for each in low)
         case {"threshold": int() | float() as least, "criteria": list(rows)}:
+            held = [(meant_row(each) or each).get("levels") if isinstance(each, dict) else None for each in rows]
+            ends = re.fullmatch(r"(?a)(\d{1,3})\.\.(\d{1,3})", str(held[0])) if len({*map(str, held)}) == 1 else None
+            if ends and (low := int(ends[1])) < least <= (high := int(ends[2])):
+                share = (least - low) / (high - low)
+                return f"; {least} on the scale from {low} to {high} is threshold: {share:.3g}"
             points = [each.get("points", each.get("weight", 1)) if isinstance(each, dict) else 1 for each in rows]
             whole = sum(each for each in points if isinstance(each, int | float) and each > 0)
             is_within = 1 < least <= whole and whole != len(points)
@@ -348,7 +383,9 @@ _read_test = fields.reader_of(RubricTest, reply=_read_reply)
 _read_rubric = fields.reader_of(
     Rubric,
     {"name": "rubric"},
-    tests=lambda data: fields.read_all(data, "test", _read_test),
+    tests=lambda data: fields.read_all(
+        data, "test", lambda one: read_or_tell(_read_test, one, lambda given: meant_test(given, _read_test))
+    ),
     criteria=read_criteria,
     text=fields.read_text,
     tree=read_tree,

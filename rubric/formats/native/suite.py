@@ -130,7 +130,7 @@ def _tell(problems: list[Any], data: dict[Any, Any], case: Any) -> list[Any]:
     whole = None if shared is None else _whole_of(shared, data.get("rubrics"))
     is_filled = not any("unknown slot" in error.message for _, error in problems)
     slots = [] if is_filled else [name for text in texts_in(whole) for name in SLOT.findall(text)]
-    return tell(problems, case, lambda one: meant_case(one, read, keys, meant_row, whole, slots)) or problems
+    return tell(problems, case, lambda one: meant_case(one, read, keys, meant_row, whole, slots=slots)) or problems
 
 
 def _read_written_out(data: Any) -> Suite:
