@@ -12,6 +12,7 @@ from attrs import evolve
 
 from rubric.errors import DefinitionError, DumpError, LoadError
 from rubric.formats import fields
+from rubric.formats.document import KeyPath
 from rubric.formats.fields import WRITERS, Data, Gathering, mismatch
 from rubric.formats.files import read_text as read_text_of
 from rubric.formats.native.answers import ANSWERS, AnswerKey, write_answer
@@ -267,7 +268,7 @@ def _with_apart(given: Data, gathering: Gathering) -> Data:
     return {**{key: each for key, each in given.items() if key not in used}, "criteria": meant}
 
 
-def _threshold_problem(path: fields.KeyPath, error: DefinitionError, given: Data) -> DefinitionError:
+def _threshold_problem(path: KeyPath, error: DefinitionError, given: Data) -> DefinitionError:
     """Return *error* on the threshold of a rubric, or on a word for it, with the one that is meant."""
     if isinstance(error, fields.UnknownKeyError) and error.meant == "threshold" and "threshold" not in given:
         cure = _threshold_cure({**given, "threshold": error.value})
@@ -289,10 +290,10 @@ def _threshold_cure(given: Data) -> str:
             return f"; write threshold: {high:g}" + "".join(f" and borderline: {each:g}; {said}" for each in low)
         case {"threshold": int() | float() as least, "criteria": list(rows)}:
             held = [(meant_row(each) or each).get("levels") if isinstance(each, dict) else None for each in rows]
-            ends = re.fullmatch(r"(?a)(\d{1,3})\.\.(\d{1,3})", str(held[0])) if len({*map(str, held)}) == 1 else None
-            if ends and (low := int(ends[1])) < least <= (high := int(ends[2])):
-                share = (least - low) / (high - low)
-                return f"; {least} on the scale from {low} to {high} is threshold: {share:.3g}"
+            scale = re.fullmatch(r"(?a)(\d{1,3})\.\.(\d{1,3})", str(held[0])) if len({*map(str, held)}) == 1 else None
+            if scale and (first := int(scale[1])) < least <= (last := int(scale[2])):
+                share = (least - first) / (last - first)
+                return f"; {least} on the scale from {first} to {last} is threshold: {share:.3g}"
             points = [each.get("points", each.get("weight", 1)) if isinstance(each, dict) else 1 for each in rows]
             whole = sum(each for each in points if isinstance(each, int | float) and each > 0)
             is_within = 1 < least <= whole and whole != len(points)
