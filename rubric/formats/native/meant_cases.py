@@ -168,8 +168,9 @@ def _part(
     if kind_in_files(value) == "verdict" and key not in keys:
         return None
     if key in _ASSERTED or (key == "metrics" and isinstance(value, list)):
-        is_several = isinstance(value, dict) and len(value) > 1 and criterion(value) is None
-        held = [{name: each} for name, each in value.items()] if is_several else value
+        parts: dict[Any, Any] = value if isinstance(value, dict) else {}
+        is_several = len(parts) > 1 and criterion(parts) is None
+        held = [{name: each} for name, each in parts.items()] if is_several else value
         rows = [_asserted(each, criterion) for each in (held if isinstance(held, list) else [held])]
         return None if None in rows else {"rubric": rows}
     if key in _NOTES and isinstance(value, str):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from rubric.formats.fields import KEYS
+from rubric.formats.fields import KEYS, MOST
 from rubric.formats.native.meant import name_in, reads
 from rubric.internals.guesses import criteria_of, word_cure
 from rubric.values.criteria import Criterion
@@ -56,7 +56,7 @@ def criteria_apart(
         if name is not None and isinstance(held := given.get(name), dict):
             rows[index] = {**held, **{key: each for key, each in row.items() if key not in _FROM}}
             used[name] = True
-    for key, value in given.items():
+    for key, value in [*given.items()][:MOST]:  # a file may have unknown keys without end
         listed = value if isinstance(value, list) and key not in (*used, *KEYS[Rubric].values()) else []
         checked = criterion({key: value}) if key not in (*used, *KEYS[Rubric].values()) else None
         if checked and "check" in checked:
