@@ -3,7 +3,8 @@ Which column of a row holds which field of a candidate, and which columns look a
 
 A column counts under the name of its field, unless `columns={"output": "answer"}` says otherwise. A question or a
 reference answer that is silently ignored costs as much, and the verdict is made without it. So a column with the name
-that a field has in other systems is refused until it is named, or ignored by `columns={"question": None}`.
+that a field has in other systems is refused until it is named, or ignored by `columns={"question": None}`. A column may
+lie in another: `outputs.answer` is the answer of rows such as LangSmith's, `{"outputs": {"answer": "..."}}`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from rubric.internals.fields import as_map, is_missing, nearest, refuse, suggest
 from rubric.internals.fields import frozen as freeze_map
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guesses import argument_for
-from rubric.internals.row_files import refuse_twice
 from rubric.internals.text import shorten
 from rubric.values.candidates import Candidate
 
@@ -107,6 +107,10 @@ class Columns:
 
     def means(self, name: str) -> tuple[str, ...]:
         """Return the fields that a column called *name* may be meant for, the likeliest first; () for one of others."""
+        outer, dot, last = name.partition(".")
+        if dot and (around := self.means(outer)):  # `inputs.context` is the context, and `reference.answer` no answer
+            within = self.means(last)
+            return around if not within or {around[0], within[0]} & {"reference"} or within[0] == "output" else within
         means = _likely_fields(name)
         return tuple(one for one in means if one in self._fields) if means and means[0] in self._fields else ()
 
@@ -118,8 +122,27 @@ class Columns:
         columns = {name: self.named.get(name, name) for name in self._fields}
         if "variables" in self.named:
             columns["variables"] = None
-        fields = {name: row[column] for name, column in columns.items() if column is not None and column in row}
-        return fields | self._variables(row)
+        fields = {name: _cell(row, column) for name, column in columns.items() if column is not None}
+        return {name: cell for name, cell in fields.items() if cell is not _ABSENT} | self._variables(row)
+
+    def names_in(self, rows: Iterable[Mapping[Any, Any]]) -> list[Any]:
+        """Return the columns of *rows*, in order: where one that looks like a text holds several, those in it."""
+        return [*dict.fromkeys(path for row in rows for name, cell in row.items() for path in self._paths(name, cell))]
+
+    def _paths(self, name: Any, cell: Any) -> Iterator[Any]:
+        used = {*self._used(), *self.named}
+        texts = {"output", "input", "reference", "context"} if name not in (*self._fields, *used) else set[str]()
+        is_path = any(each.startswith(f"{name}.") for each in used)
+        if (
+            isinstance(name, str)
+            and isinstance(cell, Mapping)
+            and cell
+            and (is_path or texts & {*self.means(name)[:1]})
+        ):
+            for key in cell:
+                yield from self._paths(f"{name}.{key}", cell[key])
+        else:
+            yield name
 
     def _variables(self, row: Mapping[Any, Any]) -> dict[str, Any]:
         """Return the variables that *row* has in named columns: one that holds them all, or one for each of them."""
@@ -142,10 +165,9 @@ class Columns:
         """
         Refuse rows with the columns *names*, or *one* mapping with these keys, all at once.
 
-        A column that is named must be there, one that looks like a field must be used, and no two may have one name.
+        A column that is named must be there, and one that looks like a field must be used.
         """
         there = [name for name in names if isinstance(name, str)]
-        refuse_twice(there)
         if not self.named and {"verdict", "findings", "judge_digest"}.issubset(there):  # as `Grades.to_jsonl` writes
             said = "these rows are results of an earlier run; give the rows that were graded"
             raise DefinitionError("candidate" if one else "candidates", f"{said}; the command view shows results")
@@ -187,7 +209,8 @@ class Columns:
         said = f"looks like a field of a {self._of} and is" if single else f"look like fields of a {self._of} and are"
         if one:
             taken = {**{name: name for name in FIELDS if name in there}, **{k: v for k, v in cure.items() if v}}
-            line = ", ".join(f"{name!r}: row[{column!r}]" for name, column in taken.items())
+            cells = {name: "][".join(map(repr, column.split("."))) for name, column in taken.items()}
+            line = ", ".join(f"{name!r}: row[{cell}]" for name, cell in cells.items())
             return Wording(f"{', '.join(map(repr, unused))} {said} not used; write {{{line}}} for such a row")
         lacking = "" if {*self._needed, "messages"} & {*there, *cure} else "; name the column of the output too"
         why = (
@@ -208,10 +231,14 @@ class Columns:
 
     def _likely_columns(self, names: Iterable[object]) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yield the columns that look like a field and are neither used nor ignored, with the fields they may be."""
-        used = self._used()
+        used = {*self._used(), *self.named}
+        used |= {*self._fields, *(name.partition(".")[0] for name in used)}
         for name in names:
-            is_used = name in self._fields or name in used or name in self.named
-            if isinstance(name, str) and not is_used and (means := self.means(name)):
+            if (
+                isinstance(name, str)
+                and {name, name.partition(".")[0]}.isdisjoint(used)
+                and (means := self.means(name))
+            ):
                 yield name, means
 
     def _with(self, unused: Mapping[str, tuple[str, ...]], there: Iterable[str]) -> dict[str, str | None]:
@@ -221,6 +248,17 @@ class Columns:
             free = [one for one in means if one not in given and one not in there]
             given |= {free[0]: name} if free else {name: None}
         return {name: given[name] for name in (*self._fields, *given) if name in given}
+
+
+_ABSENT = object()
+
+
+def _cell(row: object, column: str) -> Any:
+    """Return what *row* has in *column*, which may be a path into it; `_ABSENT` if it has none."""
+    if not isinstance(row, Mapping) or column in row:
+        return row[column] if isinstance(row, Mapping) else _ABSENT
+    outer, dot, last = column.partition(".")
+    return _cell(row.get(outer), last) if dot else _ABSENT
 
 
 def _is_prose(value: object) -> bool:

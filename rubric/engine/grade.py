@@ -267,7 +267,7 @@ def one_candidate(value: object, /, field: str = "candidate", **beside: str) -> 
     value = sources.plain(value)
     if isinstance(value, Mapping):
         if sources.has_columns(value):
-            columns.OWN_NAMES.check(value, one=True)
+            columns.OWN_NAMES.check(columns.OWN_NAMES.names_in([value]), one=True)
         return sources.as_candidate(value)
     said = f"expected one text, Candidate or Path, got {sources.name_of_type(value)}"
     raise DefinitionError(field, said + sources.cure_of(value, "candidate"))

@@ -29,7 +29,17 @@ from attrs import evolve, field, frozen
 from rubric.engine.columns import OWN_NAMES, Columns
 from rubric.errors import DefinitionError
 from rubric.internals.fields import is_missing, refuse
-from rubric.internals.row_files import LIBRARIES, NO_TEXT, READERS, Broken, count_rows, first_row, rows_in, slices
+from rubric.internals.row_files import (
+    LIBRARIES,
+    NO_TEXT,
+    READERS,
+    Broken,
+    count_rows,
+    first_row,
+    refuse_twice,
+    rows_in,
+    slices,
+)
 from rubric.internals.text import shorten
 from rubric.results.result import Grade, Ungraded
 from rubric.runs.formats import candidate_of_run, candidates_in, candidates_of_file, format_of, inspect_samples
@@ -172,7 +182,8 @@ def source_of(candidates: Candidates, columns: Mapping[str, str | Sequence[str] 
     count = partial(len, candidates) if isinstance(candidates, Sized) else None
     if (frame := _frame(candidates)) is not None:
         rows, names = frame
-        if names:
+        refuse_twice(names)
+        if names := named.names_in(islice(rows, _LOOKED_AT)) or names:
             named.check(names)
             named.check_output(names, islice(rows, _LOOKED_AT))
         return Source(rows, count, columns=named)
@@ -354,7 +365,7 @@ def _check_first(item: object, columns: Columns) -> None:
     if isinstance(item, Placed) and columns.named:
         raise DefinitionError("columns", "these are parts of a data set already; say it there: Shard.of(..., columns=)")
     if has_columns(item, columns):
-        columns.check(cast("Mapping[Any, Any]", item))
+        columns.check(columns.names_in([cast("Mapping[Any, Any]", item)]))
 
 
 def _check_held(items: list[Any] | tuple[Any, ...], columns: Columns) -> None:
@@ -362,7 +373,7 @@ def _check_held(items: list[Any] | tuple[Any, ...], columns: Columns) -> None:
         found = name_of_type(items[0])
         raise DefinitionError("columns", f"there are no rows with columns here, but {found}; leave it out")
     if items and isinstance(items[0], Mapping) and not is_message(items[0]):
-        columns.check(dict.fromkeys(name for item in items if has_columns(item, columns) for name in item))
+        columns.check(columns.names_in(item for item in items if has_columns(item, columns)))
     elif items:
         _check_first(items[0], columns)
 
@@ -547,14 +558,14 @@ def _file(given: str | Path, columns: Columns) -> Source:
         if not columns.named and (entries := entries_of(rows)) is not None:
             return Source(_Rows(entries))
         _check_held(rows, columns)
-        if names := dict.fromkeys(name for row in rows if has_columns(row, columns) for name in row):
+        if names := columns.names_in(row for row in rows if has_columns(row, columns)):
             columns.check_output(names, rows)
         return Source(rows, partial(len, rows), is_held=True, columns=columns)
     found: list[Any] = []
     with suppress(Exception):  # reading it again will tell what is wrong
         found += (row for _, row in islice(rows_in("candidates", path, broken=Broken), _LOOKED_AT))
     # a row of JSON need not have all of them
-    names = dict.fromkeys(name for row in found if has_columns(row, columns) for name in row)
+    names = columns.names_in(row for row in found if has_columns(row, columns))
     if names:  # there are none in an empty file, or in one of texts
         columns.check(names)
         columns.check_output(names, found)

@@ -25,6 +25,7 @@ from rubric import (
     Rubric,
     Ungraded,
     agrade_many,
+    evaluate,
     grade_many,
     loads_suite,
     plan,
@@ -398,3 +399,39 @@ def test_a_row_that_is_no_candidate_keeps_key_group_variables_and_judge(judge: A
     grades.to_jsonl(tmp_path / "a.jsonl")
     again = Grades.read_jsonl(tmp_path / "a.jsonl", POLITE, judge)
     assert [one.to_dict() for one in again] == [one.to_dict() for one in grades]
+
+
+IN_OTHERS = [
+    {"inputs": {"question": "When?", "context": "Friday"}, "outputs": {"answer": "It comes on Friday."}, "n": 1},
+    {"inputs": {"question": "Why?"}, "outputs": {"answer": "No idea."}, "n": 2},
+]
+
+
+@pytest.mark.parametrize("form", ["list", "pandas", "flat", "jsonl"])
+def test_a_column_may_lie_in_another(form: str, tmp_path: Path) -> None:
+    """The refusal names each; one that is not there is told with the nearest; a frame may have them flat."""
+    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in IN_OTHERS))
+    data: dict[str, Any] = {
+        "list": IN_OTHERS, "pandas": pd.DataFrame(IN_OTHERS), "flat": pd.json_normalize(IN_OTHERS),
+        "jsonl": tmp_path / "rows.jsonl",
+    }  # fmt: skip
+    with pytest.raises(DefinitionError) as caught:
+        grade_many(data[form], POLITE, "offline")
+    named = ast.literal_eval(str(caught.value).partition("such as columns=")[2].partition(", or pass")[0])
+    assert named == {"output": "outputs.answer", "input": "inputs.question", "context": "inputs.context"}
+    one, other = (grade.candidate for grade in grade_many(data[form], POLITE, "offline", columns=named).collect())
+    assert (one.output, one.input, one.context) == ("It comes on Friday.", "When?", "Friday")
+    assert (other.input, other.context) == ("Why?", "")
+    with pytest.raises(DefinitionError, match=r"no column 'outputs.answr'; did you mean 'outputs.answer'\?"):
+        grade_many(data[form], POLITE, "offline", columns={**named, "output": "outputs.answr"})
+    alone = grade_many(data[form], POLITE, "offline", columns={"output": "outputs.answer", "inputs": None}) if form != "flat" else []  # fmt: skip
+    assert [grade.candidate.input for grade in alone] in ([], ["", ""])
+
+
+def test_one_row_with_columns_in_others_is_answered_with_the_candidate() -> None:
+    """The mapping that is printed is what `grade` takes."""
+    with pytest.raises(DefinitionError) as caught:
+        evaluate(IN_OTHERS[0], POLITE, "offline")
+    line = str(caught.value).partition("write ")[2].removesuffix(" for such a row")
+    made = eval(line, {"row": IN_OTHERS[0]})  # noqa: S307 - the line that the error proposes
+    assert evaluate(made, POLITE, "offline").candidate.context == "Friday"
