@@ -136,13 +136,15 @@ def _as_judge(ctx: click.Context, _: click.Parameter, models: Sequence[str]) -> 
     return judges if len(judges) > 1 else next(iter(judges), None)
 
 
-def model_called(name: str) -> str:
-    """Return LiteLLM's name of a model, also where *name* is promptfoo's, such as `openai:gpt-5-mini`."""
+def model_called(name: str, *, answers: bool = False) -> str:
+    """Return LiteLLM's name of a model that judges, or *answers*, also where *name* is promptfoo's, `openai:gpt-5`."""
     found = re.fullmatch(r"([\w/.-]*?)(\w+)(\.py)?(?:::?(\w+))?", name)
     if found and (found[3] or (found[4] and Path(f"{found[1]}{found[2]}.py").is_file())):
         function = found[4] or "judge"
-        code = f"from {found[2]} import {function}; from rubric import grade, load"
-        code += f"; print(grade(open('reply.txt').read(), load('rubric.yaml'), {function}))"
+        line = f"grade(open('reply.txt').read(), load('rubric.yaml'), {function})"
+        line = f"load_suite('suite.yaml').run('offline', target={function})" if answers else line
+        code = f"from {found[2]} import {function}; from rubric import {'load_suite' if answers else 'grade, load'}"
+        code += f"; print({line})"
         cure = f'such as python -c "{code}"; here it is a model, such as openai/gpt-5.6'
         raise click.UsageError(f"{name}: a function is given in Python alone, {cure}")
     if ":" not in name or "/" in name:
@@ -161,9 +163,9 @@ def _keep_setting(ctx: click.Context, option: click.Parameter, value: str | None
 SETTINGS = "rubric.judge"
 
 
-def as_model(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
+def as_model(_: click.Context, option: click.Parameter, name: str | None) -> str | None:
     """Return LiteLLM's name of the model that an option names; None if it is not given."""
-    return model_called(name) if name else name
+    return model_called(name, answers=option.name == "target") if name else name
 
 
 # -- the table ----------------------------------------------------------------------------------------------

@@ -125,7 +125,7 @@ def with_own(said: str, files: Iterable[str], typed: Collection[str]) -> str:
         if Path(word).suffix in _PAGES[Path(word).exists() :] or f".{word}" in _PAGES:
             said = said.replace("--out results.csv", f"--out {word if '.' in word else f'results.{word}'}")
     said, models = re.sub(r",? such as [^;]*\{line\|[^;]*", "", said), [word for word in typed if MODEL.fullmatch(word)]
-    said = re.sub(r"openai/gpt-5(?![.\w-])", models[0], said) if len(models) == 1 else said
+    said = re.sub(r"(?<!--target )openai/gpt-5(?![.\w-])", models[0], said) if len(models) == 1 else said
     for name, given in own.items():
         if len(given) == 1 and name not in typed:
             said = re.sub(rf"(?<![\w./-])(?<!> )(?<!--out ){re.escape(name)}(?!\w)", given[0], said)

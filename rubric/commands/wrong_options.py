@@ -108,7 +108,7 @@ def read_options(
     model = values.get("-j") or values.get("--judge") or ""
     for cure, names in by_cure.items():
         told = re.sub(r"(Judge\('.*?', )\{settings\}", rf"\1{code}", cure).replace("{settings}", yaml)
-        told = re.sub(r"openai/gpt-5(?![.\w-])", model, told) if model else told
+        told = re.sub(r"(?<!--target )openai/gpt-5(?![.\w-])", model, told) if model else told
         said = joined(said, f"no such option {', '.join(dict.fromkeys(names))}{told}")
     return said, units if is_whole else None
 

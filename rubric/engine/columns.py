@@ -96,14 +96,18 @@ class Columns:
 
     def _meant(self, name: object, value: Mapping[Any, Any]) -> Wording | str:
         """Return the columns that were meant by those of *value*, whose key *name* is no field."""
-        if value[name] in self._fields:
-            turned = {column: name for name, column in value.items() if column in self._fields}
-            return Wording("; it is the other way round: ", columns=turned)
         wrong = [str(key) for key, column in value.items() if column is not None and key not in self._fields]
         meant = {key: argument_for("Candidate", key, self._fields) or [*self.means(key), ""][0] for key in wrong}
+        said = {meant.get(key) or key: of for key, of in value.items()}
+        if value[name] in self._fields:
+            turned = {column: key for key, column in value.items() if key in wrong and column in self._fields}
+            fitting = {key: column for key, column in value.items() if key not in wrong}
+            way = Wording("; it is the other way round: ", columns=fitting | turned)
+            is_both = meant[str(name)] == value[name]  # `id=key` may as well be the column `key`, for the key
+            return Wording(way, f", or, where the column is called {value[name]!r}, ", columns=said) if is_both else way
         if not (field := meant[str(name)]):
             return suggest(str(name), self._fields)
-        return Wording(f"; it is {field!r}: ", columns={meant.get(key) or key: of for key, of in value.items()})
+        return Wording(f"; it is {field!r}: ", columns=said)
 
     def means(self, name: str) -> tuple[str, ...]:
         """Return the fields that a column called *name* may be meant for, the likeliest first; () for one of others."""

@@ -24,6 +24,8 @@ def meant_value(field: str, value: object, fits: Callable[[object], bool]) -> li
 
 def conversions(field: str, value: object) -> Iterator[object]:
     """Yield what *value* could mean for *field* in another type, or without its unit; so of what is within it."""
+    word = str(value).strip().lower()
+    yield from (worth for each, worth in table()["quantities"].get(field, {}).items() if each == word)
     if isinstance(value, re.Pattern):
         yield f"(?i){value.pattern}" if value.flags & re.IGNORECASE else value.pattern
     elif isinstance(value, str):
@@ -52,7 +54,6 @@ def _plain(value: object) -> object:
 
 def _of_text(field: str, text: str) -> Iterator[object]:
     yield from [share] if (share := as_share(text)) is not None else []
-    yield from (worth for word, worth in table()["quantities"].get(field, {}).items() if word == text.lower())
     if ends := re.fullmatch(r"(\d{1,3})\s*(?:-|to|\.\.)\s*(\d{1,3})", text):
         yield from ((int(ends[1]), int(ends[2])), *_of_list(field, [int(ends[1]), int(ends[2])]))
     if not (found := re.fullmatch(_QUANTITY, text)):

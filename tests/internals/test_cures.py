@@ -46,7 +46,7 @@ from rubric.formats import dumps_suite
 from rubric.internals.cure_lines import imports_of, lines_in
 from rubric.internals.guesses import name_cure, word_cure
 from rubric.internals.lazy_names import public_names
-from rubric.trust import Labels, agreement, compare, estimate, thresholds
+from rubric.trust import Labels, agreement, calibrate, compare, estimate, thresholds
 from tests.command_line import commands
 from tests.rows import each_row
 from tests.wrong_lines import problem_in
@@ -82,7 +82,7 @@ def values() -> dict[str, Any]:
         "jury": Jury("offline", 3), "panel": Panel(["offline", "offline"]), "tree": TREE, "range": ScoreRange(1, 5),
         "grades": graded, "finding": graded[0].findings[0], "summary": graded.summary(), "usage": graded[0].usage,
         "suite": suite, "new": graded, "old": graded, "data": RUBRIC.to_dict(), "report": report, "text": RUBRIC.to_yaml(),
-        "labels": LABELS, "client": None, "x": 1, "case": Case("late", RUBRIC, output="No."), "row": report.rows[0], "remarks": lint(RUBRIC), "run": package.Run([package.Message("user", "Why?")]),
+        "labels": LABELS, "calibration": calibrate(graded, LABELS), "client": None, "x": 1, "case": Case("late", RUBRIC, output="No."), "row": report.rows[0], "remarks": lint(RUBRIC), "run": package.Run([package.Message("user", "Why?")]),
         "remark": lint(Rubric("r").expects("Is kind", id="a").expects("Is kind", id="b"))[0],
         "criterion_difference": compare(graded, graded)["pass rate"],
         "result": graded[0], "results": [*graded], "difference": compare(graded, graded),
@@ -97,7 +97,7 @@ def values() -> dict[str, Any]:
 VALUES = values()
 FUNCTIONS = {
     "Plan": plan("x", RUBRIC, "offline"), "Agreement": agreement(VALUES["grades"], LABELS), "Estimate": estimate(VALUES["grades"], LABELS),
-    "Thresholds": thresholds(VALUES["grades"], LABELS),
+    "Thresholds": thresholds(VALUES["grades"], LABELS), "Calibration": VALUES["calibration"],
     "RubricDiff": diff(RUBRIC, RUBRIC.passing_at(0.9)), "Influences": influence(RUBRIC),
 }  # fmt: skip
 """Results of functions, which have the names of these."""
@@ -221,7 +221,7 @@ TYPED = {
     "schema": "{'type': 'object'}", "sep": "';'", "label": "'short'", "provider": "lambda case: 'Thanks.'", "criteria": "['Is kind']",
     "judge": "'offline'", "llm": "'offline'", "text": "'x'", "pattern": "'x'", "evaluation_steps": "['It greets.', 'It thanks.']", "metadata": "{'lang': 'de'}",
     "criterion": "0", "group": "'tone'", "regex": "'[0-9]+'", "contains": "'x'", "equals": "'x'", "starts_with": "'x'",
-    "output": "'out.html'", "target": "lambda case: 'Thanks.'",
+    "cache": "'replies.db'", "output": "'out.html'", "target": "lambda case: 'Thanks.'",
     "voting": "'median'", "aggregate": "'median'",
     "n": "3", "on": "'each turn'", "system_prompt": "'Be strict.'", "prompt": "'Why?'", "index": "'text'", "api_base": "'http://localhost:8000/v1'", "base_url": "'http://localhost:8000/v1'", "messages": "[]",
     "token_limit": "50_000", "any_of": "['Friday']", "all_of": "['Friday']", "case_insensitive": "True", "temperature": "0", "threshold": "0.5", "timeout": "30", "retries": "3", "tpr": "0.95", "tnr": "0.95", "pass_rate": "0.5", "tpm": "90_000", "description": "'Be strict.'",

@@ -108,7 +108,12 @@ def _refuse_rows(cases: Any) -> None:
     if len(keys) != 1:
         return
     file, columns = given.pop(keys[0]), given.pop("columns", {})
-    options = [f"--column {field}={name}" for field, name in columns.items()] if isinstance(columns, dict) else []
+    named = (
+        {"key" if field == "id" else field: name for field, name in columns.items()}
+        if isinstance(columns, dict)
+        else {}
+    )
+    options = [f"--column {field}={name}" for field, name in named.items() if field != name]
     options += [f"--limit {given.pop('limit')}"] if type(given.get("limit")) is int else []
     how = "" if given else " ".join(["", *options])
     said = f"expected a list of cases, got {file!r}; such as rubric grade-many rubric.yaml {file}{how}"
