@@ -98,7 +98,6 @@ def generate(files: Sequence[str], out: Path | None, form: str, **given: Any) ->
     is_word = files[:1] in (("rubrics",), ("rubric",)) and not Path(files[0]).exists()  # as in AgentV's command
     files = files[1:] if is_word else files
     generating = Generating(**fields.fields_in(Generating, given))
-    options.refuse_folder(out)
     try:
         if files:
             options.refuse_given(_OF_ONE, "is for one rubric; the cases of a suite have their own")

@@ -131,7 +131,6 @@ class Inputs:
         """Refuse to overwrite a file that is read, or results that would have to be paid for again."""
         for report in self.report:
             reporter_for(report)
-            options.refuse_folder(report)
         if self.store is None:
             refuse_given({"in_doubt"}, "is for a store; name one with --store FILE")
         if self.rerun is not None:
@@ -140,12 +139,8 @@ class Inputs:
             refuse_given({"limit"}, "has no effect with --shard; take one of more shards")
         if str(self.out) == "-":
             raise click.UsageError("--out -: results go to a file, and the summary to standard output; name a .jsonl")
-        if self.out is not None and not self.out.parent.is_dir():
-            where = f"there is no folder {self.out.parent}; name a file in one that is there"
-            raise click.UsageError(f"--out {self.out}: {where}")
         if self.out is None or not self.out.exists():
             return
-        options.refuse_folder(self.out)
         options.refuse_inputs(self.out, (rubric, *self.candidates, self.store))
         if self.store is None and self.rerun is None:
             message = f"--out {self.out} exists, and without --store its grades would be paid for again"

@@ -44,7 +44,6 @@ def label(data: Path, rubric: Path, *, out: Path | None, page: Path | None, add:
     """
     for file, endings, option in ((out, (".csv",), "--out"), (page, (".html", ".htm"), "--html")):
         if file is not None:
-            options.refuse_folder(file)
             if file.suffix.lower() not in endings:
                 raise click.UsageError(f"{option} {file}: name a file that ends in {endings[0]}")
             options.refuse_inputs(file, (data, rubric, *given["results"], *add), option)

@@ -246,12 +246,6 @@ def read_environment(names: Sequence[str]) -> dict[str, str]:
     return {name: os.environ[name] for name in names}
 
 
-def refuse_folder(out: Path | None) -> None:
-    """Refuse `--out` if it names a folder."""
-    if out is not None and out.is_dir():
-        raise click.UsageError(f"--out {out} is a folder; name a file in it")
-
-
 def refuse_inputs(file: Path, read: Iterable[Path | None], option: str = "--out") -> None:
     """Refuse *option* if its *file* is one of those that are *read*."""
     if file.exists() and any(other is not None and other.exists() and other.samefile(file) for other in read):

@@ -29,7 +29,16 @@ from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.text import Text
 
 from rubric import Grade, RubricError, Ungraded
-from rubric.commands.file_arguments import WrongLineError, check_files, is_report, kind_of
+from rubric.commands.file_arguments import (
+    WrongLineError,
+    check_files,
+    check_written,
+    folder_first,
+    in_folder,
+    is_report,
+    kind_of,
+    written_by,
+)
 from rubric.commands.messages import in_options
 from rubric.commands.wrong_lines import TYPED, meant, once, with_own
 from rubric.commands.wrong_options import meant_in
@@ -164,8 +173,15 @@ class _OneVoice(click.Command):
         values, _, given = self.make_parser(ctx).parse_args(args=[*args])
         for option in given:
             found = values.get(option.name or "")
-            if any(str(each)[:2] == "--" for each in (found if isinstance(found, list) else [found])):
+            found = found if isinstance(found, list) else [found]
+            if any(str(each)[:2] == "--" for each in found):
                 raise click.BadOptionUsage(option.opts[0], f"Option {option.opts[0]!r} requires an argument", ctx)
+            name, makes_folder = written_by(self, option.name or "", values.get("reporter") or "")
+            written = {str(each): in_folder(str(each), name) for each in found}
+            if folder := next((each for each, file in written.items() if file != each), ""):
+                change = {option.name or "": [word for each in written.values() for word in (option.opts[0], each)]}
+                said = f"{option.opts[0]} {folder} is a folder; a file is written in it"
+                raise WrongLineError(said, {**change, **({} if makes_folder else folder_first(written[folder]))})
         for option, times in Counter(given).items():
             if times > 1 and isinstance(option, click.Option) and not (option.multiple or option.is_flag):
                 message = f"{option.opts[0]} is given {times} times, and takes one value; give it once"
@@ -195,6 +211,7 @@ class Command(_OneVoice):
     def check(self, ctx: click.Context) -> None:
         """Refuse what was typed, in *ctx*, if the command would."""
         check_files(ctx)
+        check_written(ctx)
         if self._check is not None:
             self._check(ctx)
 

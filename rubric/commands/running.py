@@ -21,7 +21,7 @@ from rubric.commands import output
 from rubric.commands.file_arguments import WrongLineError
 from rubric.commands.kept_runs import Keeper, last_runs
 from rubric.commands.messages import was_given
-from rubric.commands.options import RUNNING, TO_RUN, budget_of, names_in, refuse_folder, refuse_given
+from rubric.commands.options import RUNNING, TO_RUN, budget_of, names_in, refuse_given
 from rubric.commands.output import Refusal
 from rubric.driving import Failure
 from rubric.embed import clean, counted, fields, shorten
@@ -122,7 +122,6 @@ class RunOptions:
         if len({out.resolve() for out in self.outs}) < len(self.outs):
             raise click.UsageError("--out names one file twice; give each report a file of its own")
         for out in self.outs:
-            refuse_folder(out)
             if not self._is_form_of_file:
                 reporter_for(out)
 

@@ -18,7 +18,7 @@ from rubric.commands.file_arguments import TRIAL, WrongLineError, first_row, hol
 from rubric.commands.kept_runs import last_runs
 from rubric.commands.messages import in_options
 from rubric.commands.named_columns import columns_of
-from rubric.commands.options import JUDGE, PATH, PAYING, calls_of, refuse_folder, refuse_given, take
+from rubric.commands.options import JUDGE, PATH, PAYING, calls_of, refuse_given, take
 from rubric.commands.output import Command, Refusal, print_json, print_line, print_result
 from rubric.commands.running import FIRST, describe_plan
 from rubric.commands.view import check_rubrics, results_of
@@ -79,7 +79,6 @@ def agree(results: Path, others: Path | None, *, out: Path | None, against: Any,
     """
     if against is None:
         refuse_given({"risk"}, "is for a comparison; name the baseline with --against FILE")
-    refuse_folder(out)
     judges: Any = results
     if others is None and results.is_file() and not (results.suffix == ".jsonl" and holds_results(results)):
         judges = _labels(results, given["columns"])
@@ -274,7 +273,6 @@ def prefer(pairs: Path, rubric: Path, *, judge: Any, columns: Sequence[str], out
 
     Exit codes: 0 all pairs judged, 2 bad input, or a pair without a verdict.
     """
-    refuse_folder(out)
     both, loaded = not given["one_order"], load(rubric)
     rows, remark = pairs_of(pairs, columns_of(columns))
     planned = plan_pairs(rows[:FIRST], loaded, judge, both_orders=both)

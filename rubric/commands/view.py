@@ -18,7 +18,7 @@ from rubric import DefinitionError, Grades, Rubric, RubricError, load, load_suit
 from rubric.commands.file_arguments import WrongLineError, holds_results, kind_of, rubric_of
 from rubric.commands.kept_runs import folder_of_runs, kept_runs, last_runs
 from rubric.commands.local_server import LocalServer, Page
-from rubric.commands.options import JUDGE, PATH, refuse_folder, refuse_given, refuse_inputs, take
+from rubric.commands.options import JUDGE, PATH, refuse_given, refuse_inputs, take
 from rubric.commands.output import REFUSED, Command, Commands, Refusal, print_line, print_result
 from rubric.embed import RowBuilder, read_json, replacing
 from rubric.formats.projects import is_rubric
@@ -81,7 +81,6 @@ def results_of(file: Path, paths: Sequence[Path], judge: Any) -> Grades:
 def write(file: Path, out: Path, rubrics: Sequence[Path], judge: Any) -> None:
     """Write what is in *file*, a report, results or the folder of a kept run, in the form that ends the name *out*."""
     reporter_for(out)
-    refuse_folder(out)
     file = file / "report.json" if file.is_dir() else file
     if not file.is_file():
         raise Refusal(f"{file}: there is no such file; a folder is that of one run, such as in .rubric/runs")

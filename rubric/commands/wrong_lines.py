@@ -25,6 +25,8 @@ from rubric.commands.file_arguments import (
     fill_places,
     find_command,
     find_near,
+    folder_first,
+    in_folder,
     is_fit,
     kind_of,
     mend_surplus,
@@ -151,15 +153,17 @@ def _changed(units: Sequence[Unit], change: Change) -> list[Unit]:
     left = {*change.get("WITHOUT", ())}
     moved = [] if "ARGUMENTS" not in change else [name for name, _ in units if name[:5] == "FILE "]
     units = [("without" if name in left else name, words) for name, words in units if name not in moved]
-    new = [(name.lstrip("+"), words) for name, words in change.items() if name != "WITHOUT"]  # "+" is one more
-    kept = [unit for unit in units if unit[0] == "without" or unit[1] == change.get(unit[0], unit[1])]
-    return [unit for unit in (*kept, *(unit for unit in new if unit not in kept)) if unit[1]]
+    new = {name: words for name, words in change.items() if name != "WITHOUT"}
+    kept = [(name, words if name == "without" or name not in change else new.pop(name, ())) for name, words in units]
+    added = [(name.lstrip("+"), words) for name, words in new.items()]  # "+" is one more
+    return [unit for unit in (*kept, *(unit for unit in added if unit not in kept)) if unit[1]]
 
 
 def _with_line(said: str, group: click.Context, command: click.Command, units: list[Unit], typed: list[str]) -> str:
     """Return what is *said* with the line of *units*, if a parser takes it and it is not the one that was *typed*."""
     files = _files_in(units)
     said, units = _printed(said, command, files or [], units)
+    units = _into_file(command, units)
     held = dict(units)
     if isinstance(group.command, click.Group):
         command = group.command.get_command(group, "".join(held.get("COMMAND", ""))) or command
@@ -190,7 +194,7 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
     if other := {**other, **dict.fromkeys(pipes, "saved.json")}:
         line = _line_of(group, command, [other.get(word, word) for word in words], units)
         return said if problem else joined(said, f"then {left}write a line such as {line}")
-    is_new = words != typed or {"TEXT", ">", "COMMAND"} & {*held}
+    is_new = words != typed or {"FIRST", "TEXT", ">", "COMMAND"} & {*held}
     return (
         said
         if problem or "SOME" in held
@@ -225,10 +229,11 @@ def _words_of(units: Sequence[Unit], files: Sequence[str], own: Mapping[str, obj
 
 
 def _line_of(group: click.Context, command: click.Command, words: Sequence[str], units: Sequence[Unit]) -> str:
-    """Return the line of *command* with *words*, with the text that is piped and the file of what it prints."""
+    """Return the line of *command* with *words*, with what comes before it and the file of what it prints."""
     piped = "".join(f"echo {shlex.quote(given[0])} | " for name, given in units if name == "TEXT")
     written = "".join(f" > {shlex.quote(given[0])}" for name, given in units if name == ">")
-    return f"{piped}{group.command_path} {command.name} {shlex.join(words)}".rstrip() + written
+    first = "".join(f"{word} && " for name, given in units if name == "FIRST" for word in given)
+    return f"{first}{piped}{group.command_path} {command.name} {shlex.join(words)}".rstrip() + written
 
 
 def _printed(said: str, command: click.Command, files: list[str], units: list[Unit]) -> tuple[str, list[Unit]]:
@@ -246,8 +251,17 @@ def _printed(said: str, command: click.Command, files: list[str], units: list[Un
             [("report", ["--report", *outs]), ("COMMAND", ["grade-many"])],
         )
     else:
-        new = [("form", ["--format", "json"]), (">", outs)]
+        new = [(">", outs)]
     return joined(said, told), [*(unit for unit in units if unit[0] not in ("outs", "form")), *new]
+
+
+def _into_file(command: click.Command, units: list[Unit]) -> list[Unit]:
+    """Return *units* with the form of the file into which a shell writes what is printed, and its folder."""
+    held, own = dict(units), options_of(command, click.Context(command))
+    file = in_folder(held.get(">", [""])[0], f"{command.name}.json")
+    as_json = {"form": ["--format", "json"]} if file.endswith(".json") and "--format" in own else {}
+    more = {**as_json, **folder_first(file)} if file else {}
+    return _changed(units, {**{name: words for name, words in more.items() if name not in held}, ">": [file] * bool(file)})
 
 
 def _files_in(units: Sequence[Unit]) -> list[str] | None:

@@ -14,15 +14,15 @@ import click
 from attrs import frozen
 
 from rubric import RubricError
-from rubric.commands.file_arguments import MODEL, TRIAL, are_enough, find_command
+from rubric.commands.file_arguments import MODEL, TRIAL, are_enough, find_command, written_by
 from rubric.internals.guesses import cures_in, term_of, word_cure
 
 Unit = tuple[str, Sequence[str]]
 """
 Words of a line, and what they are: "" an argument, the name of a parameter, or, in capitals, what a change is made of.
 
-FILE 1 is the argument at a place, ARGUMENTS all of them, COMMAND another command, TEXT what is piped, > the file for
-what is printed; "without" has what is left out.
+FILE 1 is the argument at a place, ARGUMENTS all of them, COMMAND another command, TEXT what is piped, FIRST what the
+shell does before, > the file for what is printed; "without" has what is left out.
 """
 
 UNITS = re.compile(
@@ -217,8 +217,10 @@ class _Unknown:
         if len(new) == 1 and value not in getattr(known.type, "choices", [value]) and Path(value).exists():
             return [("", [value])]
         if takes or not value:
+            value += "/" * ("dir" in self.name and value[-1:].isalnum() and bool(written_by(self.command, known.name or "")[0]))
             words = [*new[:-1], f"{new[-1]}{value}"] if new[-1][-1] == "=" else [*new, *[value] * bool(value)]
-            return [(known.name or "", words)]
+            named = units_of(self.own, words)  # what is typed beside it stays as it is
+            return [unit for unit in named if unit[0] == known.name or unit[0] not in self.given]
         if Path(value).suffix and "--out" in self.own and new[0] == "--format":  # as in `--json results.json`
             return [(self.own["--out"].name or "", ["--out", value])]
         return [(known.name or "", new), ("without", [self.name, value])]
@@ -232,7 +234,7 @@ class _Unknown:
             if "--out" in self.own and ("out" in self.name or (is_more and place != "1" and Path(value).suffix)):
                 return [(self.own["--out"].name or "", ["--out", value])]  # it is written
             if place != "1" and "out" in self.name and Path(value).suffix in _PRINTED:
-                return [*[("form", ["--format", "json"])] * (Path(value).suffix == ".json"), (">", [value])]
+                return [(">", [value])]
             column = meant_in(word_cure("options", "every", f"--{value}-column", self.own)).removeprefix("--column ")
             if column.endswith("="):
                 return [("columns", ["--column", f"{column}{value}"])]

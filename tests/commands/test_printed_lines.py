@@ -223,7 +223,7 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("metrics diff before.jsonl results.jsonl", "compare results.jsonl before.jsonl"),
         ("metrics show polite.yaml", "plan polite.yaml --judge offline"),
         ("generate 'Thanks' --num 5 --judge openai/gpt-5 --plan", "generate --judge openai/gpt-5 --plan --outcome Thanks"),
-        ("init --preset rag fresh2", "init fresh2 --preset groundedness"),
+        ("init --preset rag fresh2", "init --preset groundedness fresh2"),
         ("grade polite.yaml reply.txt --model offline --zebra", "grade polite.yaml reply.txt --judge offline"),
         ("prefer pairs.jsonl polite.yaml -j offline --zebra 3", "prefer pairs.jsonl polite.yaml -j offline"),
         ("agree results.jsonl labels.csv --store gone.db", "agree results.jsonl labels.csv"),
@@ -308,7 +308,7 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("grade polite.yaml rows.jsonl -j offline --max-items 1", "grade-many polite.yaml rows.jsonl -j offline --limit 1"),
         ("schema suite.yaml --output s.json", "schema suite > s.json"),
         ("plan polite.yaml rows.jsonl -j offline --output p.json", "plan polite.yaml rows.jsonl -j offline --format json > p.json"),
-        ("grade suite.yaml --tags a,* -j offline", "grade suite.yaml -j offline --filter a --filter '*'"),
+        ("grade suite.yaml --tags a,* -j offline", "grade suite.yaml --filter a --filter '*' -j offline"),
         ("grade-many polite.yaml rows.jsonl -j offline --config polite.yaml", "grade-many polite.yaml rows.jsonl -j offline"),
         ("agree results.jsonl labels.csv --seed 1", "agree results.jsonl labels.csv"),
         ("store stats --db kept.db", "store stats kept.db"),
@@ -317,12 +317,23 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("grade suite.yaml -j offline --collect-only", "plan suite.yaml -j offline"),
         ("grade polite.yaml reply.txt -j offline --config rubric.toml", "grade polite.yaml reply.txt -j offline"),
         ("label rows.jsonl polite.yaml", "label rows.jsonl polite.yaml --out rows-labels.csv"),
+        ("grade suite.yaml --out pages/ -j offline", "grade suite.yaml --out pages/report.json -j offline"),
+        ("grade suite.yaml -j offline --outdir pages --reporter junit", "grade suite.yaml -j offline --out pages/report.xml --reporter junit"),
+        ("grade-many polite.yaml rows.jsonl -j offline --output-dir out1/", "mkdir -p out1 && rubric grade-many polite.yaml rows.jsonl -j offline --out out1/results.jsonl"),
+        ("grade-many polite.yaml rows.jsonl -j offline --out out2/a.jsonl", "mkdir -p out2 && rubric grade-many polite.yaml rows.jsonl -j offline --out out2/a.jsonl"),
+        ("grade-many polite.yaml rows.jsonl -j offline --store out3/", "mkdir -p out3 && rubric grade-many polite.yaml rows.jsonl -j offline --store out3/replies.db"),
+        ("prefer pairs.jsonl polite.yaml -j offline --out out4/p.jsonl", "mkdir -p out4 && rubric prefer pairs.jsonl polite.yaml -j offline --out out4/p.jsonl"),
+        ("grade polite.yaml reply.txt -j offline --output out5/", "mkdir -p out5 && rubric grade polite.yaml reply.txt -j offline --format json > out5/grade.json"),
+        ("plan suite.yaml -j offline -out=p.json", "plan suite.yaml -j offline --format json > p.json"),
     ],
 )  # fmt: skip
 def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> None:
     """Typed as it is printed, it runs to its end, whatever kind of mistake it answers."""
-    said = run(*shlex.split(typed)).stderr
-    assert lines_of(" ".join(said.split())) == [line if line.startswith("echo") else f"rubric {line}"]
+    said = " ".join(run(*shlex.split(typed)).stderr.split())
+    first, _, line = line.rpartition(" && rubric ")  # which a shell does before
+    assert lines_of(said) == [line if line.startswith("echo") else f"rubric {line}"]
+    assert f"write {first} && " in said or not first
+    Path(*first.split()[2:]).mkdir(exist_ok=True)
     text, _, words = line.partition(" > ")[0].rpartition(" | rubric ")
     assert run(*shlex.split(words), stdin=text).exit_code != REFUSED
 
@@ -340,7 +351,6 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("prefer reply.txt gone.txt --rubric polite.yaml -j offline", "such as rubric prefer pairs.jsonl polite.yaml -j offline; see"),
         ("grade suite.yaml -j offline --temperature 0.2", "{model: offline, temperature: 0.2}; see"),
         ("store ls kept.db --limit 5", "such as rubric store export kept.db | head -n 5; see"),
-        ("grade-many polite.yaml rows.jsonl -j offline --output-dir out/", "such as rubric grade-many polite.yaml rows.jsonl -j offline --out graded.jsonl; see"),
         ("config set judge offline", "such as rubric grade suite.yaml --judge offline; or it stands in the suite, such as judge: offline; see"),
         ("grade-many polite.yaml rows.jsonl -j offline -n 8", "such as --concurrency 8; for the first rows, such as --limit 8; see"),
         ("rescore results.jsonl --rubric other.yaml", "load('polite.yaml'), 'offline').rescore(load('other.yaml'))"),
@@ -354,7 +364,6 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("grade-many polite.yaml rows.jsonl -j offline --fail-fast", "no failure stops a run; what it may spend is bounded, such as rubric grade-many polite.yaml rows.jsonl -j offline --max-cost 5; see"),
         ("grade-many polite.yaml rows.jsonl -j offline --delay 9", "requests are bounded, such as rubric grade-many polite.yaml rows.jsonl -j offline --rpm 60; see"),
         ("grade-many polite.yaml rows.jsonl -j offline --out s3://b/a.jsonl", "there is no folder s3:/b; name a file in one that is there"),
-        ("grade-many polite.yaml rows.jsonl -j offline --out gone/a.jsonl", "there is no folder gone; name a file in one that is there"),
         ("grade suite.yaml -j offline --set threshold=0.9", "such as rubric grade suite.yaml -j offline --threshold 0.9"),
         ("grade suite.yaml -j polite.py::strict", "a function is given in Python alone"),
         ("grade suite.yaml -j offline --target ./rows.jsonl", "such as --outputs replies.jsonl"),
