@@ -34,6 +34,7 @@ MODEL = re.compile(
     r"|[\w./-]+\.py:\w+"  # a function, which a judge at a terminal is not
     r"|(openai|anthropic|gemini|azure|bedrock|vertex_ai|mistral|groq|ollama|openrouter|xai|deepseek)[/:][\w.:/-]+)"
 )
+_REVISION = re.compile(r"(HEAD|@|main|master|origin/[\w/-]+|v?\d+(\.\d+)+|[0-9a-f]{7,40})([~^]\d*)*")
 _EXAMPLES = {
     "files": "rubric.yaml answer.txt", "file": "rubric.yaml", "rubric": "rubric.yaml", "before": "before.yaml",
     "after": "after.yaml", "results": "results.jsonl", "parts": "results.jsonl", "candidates": "answers.jsonl",
@@ -99,6 +100,15 @@ def rubrics_in(folder: Path) -> dict[Path, Rubric]:
         with suppress(RubricError):
             if is_rubric(path):
                 found[path] = load(path)
+    return found
+
+
+def suites_in(folder: Path) -> list[str]:
+    """Return the suites of the YAML files in *folder*, but for hidden ones."""
+    found, rubrics = list[str](), rubrics_in(folder)
+    for path in sorted(folder.glob("[!.]*.y*ml")):
+        with suppress(RubricError):
+            found += [str(path)] * (path not in rubrics and bool(load_suite(path).cases))
     return found
 
 
@@ -269,8 +279,23 @@ def take_files(words: Sequence[str]) -> Sequence[str]:
     return words[:1] if any(word[:1] == "-" for word in words) else words
 
 
+def from_git(command: click.Command, files: Sequence[str]) -> tuple[str, Change]:
+    """Return what is said of *files* that are revisions of the one that is there, and the change that writes them."""
+    there = [file for file in files if Path(file).is_file()]
+    old = [file for file in files if _REVISION.fullmatch(file) and not Path(file).exists()]
+    if len(there) != 1 or not old or len(old) > 2:  # noqa: PLR2004 - two are compared
+        return "", {}
+    names = dict(zip(old, (f"{name}{Path(there[0]).suffix}" for name in ("old", "new")), strict=False))
+    shown = [f"git show {shlex.quote(f'{each}:{there[0]}')} > {name}" for each, name in names.items()]
+    files = [names.get(file, file) for file in files if file in old or len(old) == 1]
+    files = files[:: -1 if command.name == "compare" and files[0] == "old.jsonl" else 1]  # the new one comes first
+    return f"{old[0]} is a revision; it is a file first", {"ARGUMENTS": files, "FIRST": shown, **SUCH_AS}
+
+
 def mend_surplus(command: click.Command, files: Sequence[str]) -> tuple[str, Change]:
     """Return what is said of a *command* with more *files* than it takes, and the change that mends it, or {}."""
+    if (found := from_git(command, files))[0]:
+        return found
     own = {option: each.name or "" for each in command.params for option in each.opts}
     takes = " ".join(command.collect_usage_pieces(click.Context(command))[1:])
     said = f"{command.name} takes {takes or 'no file'}: {command.get_short_help_str(200).rstrip('.')}"
@@ -281,9 +306,9 @@ def mend_surplus(command: click.Command, files: Sequence[str]) -> tuple[str, Cha
         for file in set(files) & {*getattr(param.type, "choices", ())} if isinstance(param, click.Option) else ():
             rest = [each for each in files if each != file]
             return f"{file!r} is given with an option", {"ARGUMENTS": rest, param.name or "": (param.opts[0], file)}
-    if command.name == "prefer" and kind_of(files[0]) == "*":
+    if command.name == "prefer" and (kind_of(files[0]) == "*" or Path(files[0]).suffix in TEXTS):
         return f"{said}, whose lines have a and b each", {"ARGUMENTS": ["pairs.jsonl", *rubrics[:1]], **SUCH_AS}
-    if "--out" in own and Path(last).suffix and not Path(last).exists():
+    if "--out" in own and Path(last).suffix and not Path(last).exists() and all(map(kind_of, files[:-1])):
         return f"{said}, and writes by an option", {"ARGUMENTS": files[:-1], own["--out"]: ("--out", last)}
     if command.name == "check" and len(files) == 2 and rubrics == files[:1] and Path(last).exists():  # noqa: PLR2004
         other = "grade-many" if are_many(files) else "grade"
@@ -358,14 +383,7 @@ def check_files(context: click.Context) -> None:
     files = [str(file) for each in given for file in (each if isinstance(each, tuple) else [each]) if file is not None]
     if not files or command.name in _WRITTEN:
         return
-    if change := move_judge(command, files):
-        raise WrongLineError("a judge is an option", change)
-    own = {option.removeprefix("--"): each.name or "" for each in command.params for option in each.opts}
-    for word in files:
-        name, _, value = word.partition("=")
-        if value and name in own and not Path(word).exists():
-            change = {"ARGUMENTS": [each for each in files if each != word], own[name]: (f"--{name}", value)}
-            raise WrongLineError(f"{word}: an option begins with two dashes", change)
+    _check_words(command, files)
     first, where = (places[1], "last") if places[:1] == ["*"] and len(places) > 1 else (places[0], "first")
     if put_in_order(command, files) != files and Path(files[places.index(first)]).suffix.lower() not in _TREES:
         raise click.UsageError(f"the {first} come{'s' * (first == 'rubric')} {where}")
@@ -381,13 +399,28 @@ def check_files(context: click.Context) -> None:
             _check_file(command, place, file, files)
 
 
+def _check_words(command: click.Command, files: Sequence[str]) -> None:
+    """Refuse *files* that are none: judges, revisions of one, and options without dashes."""
+    if change := move_judge(command, files):
+        raise WrongLineError("a judge is an option", change)
+    if (revised := from_git(command, files))[0]:
+        raise WrongLineError(*revised)
+    own = {option.removeprefix("--"): each.name or "" for each in command.params for option in each.opts}
+    for word in files:
+        name, _, value = word.partition("=")
+        if value and name in own and not Path(word).exists():
+            change = {"ARGUMENTS": [each for each in files if each != word], own[name]: (f"--{name}", value)}
+            raise WrongLineError(f"{word}: an option begins with two dashes", change)
+
+
 def _check_pipe(command: click.Command, place: str, file: str, files: Sequence[str]) -> None:
     """Refuse standard input, or another pipe, where it is not the text of a candidate."""
     if command.name not in ("grade", "plan") or place == "rubric":
         name = "rubric.yaml" if place == "rubric" else "rows.jsonl"
         name = f"piped.{name.partition('.')[2]}" if Path(name).exists() else name  # which holds something else
-        change = {"ARGUMENTS": [name if each == file else each for each in files], **SUCH_AS}
-        raise WrongLineError(f"{file}: no pipe is read here; write it to a file", change)
+        named = [name if each == file else each for each in files]
+        change = {"ARGUMENTS": named, "FIRST": [f"cat > {name}"], **SUCH_AS}
+        raise WrongLineError(f"{file}: no pipe is read here; a file is, behind the pipe", change)
 
 
 def _check_missing(command: click.Command, place: str, file: str) -> None:
@@ -421,6 +454,8 @@ def _check_file(command: click.Command, place: str, file: str, files: Sequence[s
     """Refuse a *file*, one of *files*, that is not what *command* takes at its *place*."""
     if not Path(file).exists():
         _check_missing(command, place, file)
+    elif command.name == "grade" and [file] == [*files] and Path(file).is_dir() and (suites := suites_in(Path(file))):
+        raise WrongLineError(f"{file} is a folder; its suites are named", {"ARGUMENTS": suites})
     elif command.name == "convert" and Path(file).suffix.lower() in _ROWS and kind_of(file) == "results":
         cure = "a table is made of them in Python: Grades.read_jsonl(path, rubric, judge).to_csv(path)"
         raise click.UsageError(f"{file} holds results; {cure}")
@@ -430,7 +465,7 @@ def _check_file(command: click.Command, place: str, file: str, files: Sequence[s
         raise WrongLineError(other[1], {"COMMAND": other[:1], **({"judge": other[2:]} if other[2:] else {})})
     elif Path(file).suffix.lower() in TEXTS:
         _check_text(command, place, file, files)
-    elif place == "results" and Path(file).suffix.lower() in _ROWS and kind_of(file) == "*":
+    elif (place == "results" or command.name == "compare") and Path(file).suffix in _ROWS and kind_of(file) == "*":
         if (command.name == "agree" and len(files) == 1) or not first_row(Path(file)):
             return  # labels of several people are compared, too, and a broken line has a message of its own
         cure = f"rows are graded first, such as rubric grade-many rubric.yaml {shlex.quote(file)} --out results.jsonl"

@@ -17,7 +17,7 @@ from rubric import DefinitionError, LoadError, Rubric, Suite, dump, dumps, load,
 from rubric import convert as convert_suite
 from rubric import diff as rubric_diff
 from rubric.commands import options, output
-from rubric.commands.file_arguments import WrongLineError, holds_results, is_report
+from rubric.commands.file_arguments import WrongLineError, first_row, holds_results, is_report, kind_of
 from rubric.commands.messages import in_options
 from rubric.commands.named_columns import columns_of
 from rubric.commands.trust import from_extra
@@ -25,8 +25,8 @@ from rubric.embed import NOTHING, counted, fields, shorten, write_text
 from rubric.errors import Problem
 from rubric.formats import Converted
 from rubric.formats import schema as json_schema
-from rubric.formats.projects import is_rubric, project_of
-from rubric.formats.registry import written_names
+from rubric.formats.projects import around, is_rubric, project_of
+from rubric.formats.registry import recognise, written_names
 from rubric.suites.missing_judges import unsupported_graders
 
 SUFFIXES = (".yaml", ".yml", ".json", ".jsonl", ".csv")
@@ -196,6 +196,9 @@ def _check_kind(context: click.Context) -> None:
     if Path(before).is_file() and (is_report(Path(before)) or holds_results(Path(before))):
         change = {"COMMAND": ["compare"], "ARGUMENTS": [after, before]}
         raise WrongLineError(f"{before} holds results; another command compares runs", change)
+    if all(Path(file).suffix in SUFFIXES[:2] and kind_of(str(file)) == "*" for file in (before, after)):
+        shown = " ".join(f"<(rubric convert {shlex.quote(str(file))})" for file in (before, after))
+        raise click.UsageError(f"diff compares rubrics, and suites are compared as text, such as diff {shown}")
 
 
 @click.command(cls=output.Command, check=_check_kind)
@@ -237,10 +240,13 @@ def rubric_files(given: Sequence[str]) -> Iterator[str]:
 
 
 def _may_be_a_suite(file: Path) -> bool:
-    """True if a file in a folder may hold a rubric or a suite; a CSV file does if it has a column `__expected`."""
+    """True if a file in a folder may hold a rubric or a suite: a CSV has a column `__expected`, JSON lines a format."""
     suffix = file.suffix.lower()
+    if suffix == ".jsonl":  # rows, or results; a broken line is told
+        row = first_row(file)
+        return bool(recognise([row], file.name, "", around(file)).format if row else file.stat().st_size)
     if suffix != ".csv":
-        return suffix in SUFFIXES
+        return suffix in SUFFIXES and not is_report(file)
     with file.open(encoding="utf-8", errors="replace") as lines:
         return "__expected" in lines.readline(10_000)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import sys
 import threading
@@ -25,7 +24,7 @@ from rubric.commands import options, output
 from rubric.commands.file_arguments import MISSING, SUCH_AS, TEXTS, WrongLineError, first_row, holds_results, is_report
 from rubric.commands.kept_runs import Keeper, candidate_digest, last_runs
 from rubric.commands.messages import in_options
-from rubric.commands.named_columns import columns_of
+from rubric.commands.named_columns import ID, columns_of
 from rubric.commands.options import refuse_given
 from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result, tell_rate
 from rubric.commands.running import FIRST, NO_GRADE, describe_plan, print_groups
@@ -38,9 +37,6 @@ from rubric.suites.reporters.registry import reporter_for
 from rubric.suites.slots import SLOT
 
 GRADED, BELOW = 0, 1
-
-_ID = re.compile(r"(?i)(.*[_ .-])?(u?id|uuid)")
-"""The name of a column that has keys, where none is named."""
 
 _NAMED = 10
 """Candidates that do not pass and are named below the summary."""
@@ -284,7 +280,7 @@ class Inputs:
         first, wrong, ids = list[Candidate](), list[DefinitionError](), list[str]()
         with suppress(Exception):  # a row that cannot be read is reported when its turn comes
             for index, item in enumerate(islice(cast("Iterable[Any]", source.items), FIRST)):  # never async
-                ids += [name for name in item if _ID.fullmatch(name)] if isinstance(item, Mapping) else ()
+                ids += [name for name in item if ID.fullmatch(name)] if isinstance(item, Mapping) else ()
                 try:
                     first.append(source.at(index, item).candidate)
                 except DefinitionError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +16,9 @@ from rubric.commands.file_arguments import first_row, kind_of
 from rubric.commands.messages import in_options
 from rubric.commands.wrong_options import Unit
 from rubric.embed import source_of
+
+ID = re.compile(r"(?i)(.*[_ .-])?(u?id|uuid)")
+"""The name of a column that has keys, where none is named."""
 
 _FIELDS = ("output", "input", "reference", "context", "key")
 
@@ -40,8 +43,8 @@ def columns_of(given: Sequence[str]) -> dict[str, str | Sequence[str] | None]:
     return named
 
 
-def with_columns(command: click.Command, files: Sequence[str], units: list[Unit]) -> list[Unit]:
-    """Return *units* with options that name the columns of candidates, or labels, in *files*, if they do not so yet."""
+def with_columns(command: click.Command, files: Sequence[str], units: list[Unit], typed: Collection[str]) -> list[Unit]:
+    """Return *units* with options that name the columns of candidates or labels in *files*, if *typed* ones do not."""
     if command.name in {"agree", "estimate", "thresholds"}:
         bare = [unit for unit in units if unit[0] == "columns" and "=" not in unit[1][-1]]
         units = [(unit[0], ["--column", f"value={unit[1][-1]}"]) if unit in bare else unit for unit in units]
@@ -51,12 +54,12 @@ def with_columns(command: click.Command, files: Sequence[str], units: list[Unit]
         found = _named_by(command, given, lambda columns: labels.read(files[-1], columns=columns)) if labels else given
         return units if found == given or {*given} - {*found} else _replaced(units, found)
     if command.name in {"grade-many", "label", "plan", "probe"} and "rubric" in map(kind_of, files[:2]) and files[1:]:
-        return _columns_of(command, Path(files[command.name != "label"]), units)
+        return _columns_of(command, Path(files[command.name != "label"]), units, typed)
     return units
 
 
-def _columns_of(command: click.Command, data: Path, units: list[Unit]) -> list[Unit]:
-    """Return *units* with options that name the columns of *data*, where they do not name all."""
+def _columns_of(command: click.Command, data: Path, units: list[Unit], typed: Collection[str]) -> list[Unit]:
+    """Return *units* with options that name the columns of *data*, and its keys, where *typed* ones do not name all."""
     given = _columns_in(units)
     parts = [part for each in given for part in (each.split(",") if each.count("=") == each.count(",") + 1 else [each])]
     parts = [re.sub(rf"^({'|'.join(_FIELDS)}):|:({'|'.join(_FIELDS)})$", r"\1=\2", part) for part in parts]
@@ -70,6 +73,10 @@ def _columns_of(command: click.Command, data: Path, units: list[Unit]) -> list[U
     found = _named_by(command, [each for each in parts if "=" in each], read)
     bare = [each for each in parts if "=" not in each and not any(one.endswith(f"={each}") for one in found)]
     found = [*found, *(f"output={each}" for each in bare)]
+    ids = [name for name in first_row(data) if ID.fullmatch(name)] if command.name in ("grade-many", "label") else []
+    named = {word.removeprefix("--column=") for word in typed}
+    is_keyed = any(each.startswith("key=") for each in found) or "key" in first_row(data)
+    found += [f"key={name}" for name in ids[:1] if not {*found} <= named and not is_keyed]
     return units if found == given else _replaced(units, found)
 
 

@@ -141,10 +141,11 @@ def model_called(name: str, *, answers: bool = False) -> str:
     found = re.fullmatch(r"([\w/.-]*?)(\w+)(\.py)?(?:::?(\w+))?", name)
     if found and (found[3] or (found[4] and Path(f"{found[1]}{found[2]}.py").is_file())):
         function = found[4] or "judge"
-        line = f"grade(open('reply.txt').read(), load('rubric.yaml'), {function})"
-        line = f"load_suite('suite.yaml').run('offline', target={function})" if answers else line
-        code = f"from {found[2]} import {function}; from rubric import {'load_suite' if answers else 'grade, load'}"
-        code += f"; print({line})"
+        names, line = "evaluate, load", f"evaluate(open('answer.txt').read(), load('rubric.yaml'), {function})"
+        if answers:
+            names, line = "load_suite", f"load_suite('suite.yaml').run('offline', target={function})"
+        code = f"from {found[2]} import {function}; from rubric import {names}; g = {line}; print(g)"
+        code += "; raise SystemExit({True: 0, False: 1}.get(g.passed, 2))" * (not answers)
         cure = f'such as python -c "{code}"; here it is a model, such as openai/gpt-5.6'
         raise click.UsageError(f"{name}: a function is given in Python alone, {cure}")
     if ":" not in name or "/" in name:

@@ -40,8 +40,8 @@ from rubric.commands.file_arguments import (
     written_by,
 )
 from rubric.commands.messages import in_options
-from rubric.commands.wrong_lines import TYPED, meant, once, with_own
-from rubric.commands.wrong_options import meant_in
+from rubric.commands.wrong_lines import meant, once, with_own
+from rubric.commands.wrong_options import TYPED, meant_in
 from rubric.driving import Usage
 from rubric.embed import TOLERANCE, plugins, shown
 from rubric.engine import SPENT
@@ -240,11 +240,15 @@ def _unread(ctx: click.Context) -> dict[str, tuple[str, object]]:
     with suppress(OSError, ValueError, KeyError):
         table = {**tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["tool"]["rubric"]}
     options = {each.opts[0][2:]: each for each in ctx.command.params if each.opts[0][:2] == "--"}
+    own, named = [f"--{each}" for each in options], dict[str, str]()
+    for name in {each for each in os.environ if each[:7] == "RUBRIC_"} - {"RUBRIC_RUNS"}:  # where runs are kept
+        word = f"--{name[7:].lower().replace('_', '-')}"
+        named[meant_in(word_cure("options", ctx.command.name or "", word, own)) or word] = name
     for name, each in options.items():
-        variable, key = f"RUBRIC_{name.upper().replace('-', '_')}", name if name in table else name.replace("-", "_")
+        variable, key = named.get(f"--{name}", ""), name if name in table else name.replace("-", "_")
         if ctx.get_parameter_source(each.name or "") is ParameterSource.COMMANDLINE:
             continue
-        if variable in os.environ and variable != "RUBRIC_RUNS":  # which says where runs are kept
+        if variable:
             found[variable] = f"--{name}", os.environ[variable]
         if key in table:
             found["[tool.rubric] in pyproject.toml"] = f"--{name}", table[key]

@@ -23,6 +23,7 @@ from rubric.commands.kept_runs import Keeper, last_runs
 from rubric.commands.messages import was_given
 from rubric.commands.options import RUNNING, TO_RUN, budget_of, names_in, refuse_given
 from rubric.commands.output import Refusal
+from rubric.commands.wrong_options import as_python
 from rubric.driving import Failure
 from rubric.embed import clean, counted, fields, shorten
 from rubric.engine import SPENT, Plan
@@ -322,8 +323,7 @@ def pick_cases(suites: Sequence[Suite], files: Sequence[str], patterns: Sequence
         tags = dict.fromkeys(tag for case in cases for tag in case.tags)
         for name, found in (("cases", [case.id for case in cases]), ("tags", [*tags])):
             said += f"; the {name} are {shorten(', '.join(found), 300)}" if found else ""
-        plain = re.search(r"(?i)\b(and|or|not)\b|[&|!~,()]", " ".join(patterns))
-        said += "; a pattern is a part of an id, or a tag, and no expression" if plain else ""
+        said += "; a pattern is a part of an id, or a tag" + as_python(click.get_current_context(), " ".join(patterns))
         raise DefinitionError("--filter", said)
     return [suite.filter(*patterns) for suite, _ in pairs], [file for _, file in pairs]
 

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -38,6 +41,7 @@ from rubric.commands.file_arguments import (
 from rubric.commands.named_columns import with_columns
 from rubric.commands.wrong_options import (
     SOME_ROWS,
+    TYPED,
     UNITS,
     Unit,
     is_unknown,
@@ -50,9 +54,6 @@ from rubric.commands.wrong_options import (
 )
 from rubric.embed import clean
 from rubric.internals.guesses import word_cure
-
-TYPED = "rubric.typed"
-"""Where a context has the words that were typed for its command."""
 
 _LONGEST = 600  # of a line that is printed: a pattern of a shell may stand for a thousand files
 _SOME = (".jsonl", ".ndjson", ".csv")
@@ -80,6 +81,7 @@ def meant(
         return said
     command = command or context.command
     typed = [*(context.meta.get(TYPED, ()) if typed is None else typed)]
+    typed = [word for word in typed if word != "--"]  # as git has it before files
     if isinstance(command, click.Group) and (found := [each for each in typed if command.get_command(context, each)]):
         if command is context.command:
             said = "options come behind the command"
@@ -106,7 +108,7 @@ def meant(
             said, change = joined(said, about_files), {**changed, **(change or {})}
             change.pop("WITHOUT", None)
     said, units = read_options(said, context, command, typed)
-    said = said if units is None else _with_line(said, group, command, _changed(units, change or {}), before)
+    said = _with_line(said, group, command, _changed(units, change or {}), before)
     return with_own(said, files if command.name != "init" else [], typed)
 
 
@@ -148,6 +150,13 @@ def _moved(files: Sequence[str], near: Mapping[str, Sequence[str]]) -> list[str]
     return [new for file in files for new in take_files(near.get(file, [file]))]
 
 
+def _is_piped() -> bool:
+    """True if another command writes to standard input."""
+    with suppress(OSError, ValueError, AttributeError):  # a test's, or one that is closed
+        return Path(f"/dev/fd/{sys.stdin.fileno()}").is_fifo()
+    return False
+
+
 def _changed(units: Sequence[Unit], change: Change) -> list[Unit]:
     """Return *units* as *change* has them; WITHOUT names the options that are left out."""
     left = {*change.get("WITHOUT", ())}
@@ -169,19 +178,19 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
         command = group.command.get_command(group, "".join(held.get("COMMAND", ""))) or command
     if files is None or not is_fit(command, files := put_in_order(command, files)):
         return joined(said, ungraded_first(command, files or []))
-    units = with_columns(command, files, units)
-    words, lost = _words_of(units, files, own := options_of(command, group))
+    units = with_columns(command, files, units, typed)
+    words, lost = _words_of(units, files, options_of(command, group))
     left, line = f"without {shlex.join(lost)}, " * bool(lost), _line_of(group, command, words, units)
     if {"--", "--help", "-h"} & {*words} or len(line) > _LONGEST or clean(line) != line:
         return said
-    if SUCH_AS.items() <= held.items():
+    is_sentence = "SENTENCE" in held  # other problems are told, and no line is printed
+    if SUCH_AS.items() <= held.items() and not is_sentence:
         return _with_example(said, left, line)
     problem = problem_in(command, words, group)
+    if is_sentence and (isinstance(problem, click.MissingParameter) or not isinstance(problem, click.UsageError)):
+        return said
     if isinstance(problem, click.MissingParameter):
-        named, missing = fill_places(command, files), problem.param
-        more = [missing.opts[0], "all.jsonl"] if isinstance(missing, click.Option) and missing.metavar == "FILE" else []
-        words = [*_words_of(units, named, own)[0], *more]
-        return _with_example(said, left, _line_of(group, command, words, units)) if more or named != files else said
+        return _with_missing(said, group, command, units, typed=typed, missing=problem.param)
     if isinstance(problem, click.UsageError):
         plain = joined(problem.format_message().rstrip("."))
         message, change = _mended(problem, plain, command, files, units)
@@ -200,6 +209,21 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
         if problem or "SOME" in held
         else _with_checked_line(said, left, line, is_example="EXAMPLE" in held, is_new=bool(is_new))
     )
+
+
+def _with_missing(
+    said: str, group: click.Context, command: click.Command, units: list[Unit], *, typed: list[str], missing: Any
+) -> str:
+    """Return what is *said* with an example that has what is *missing*, or the pipe that is there for it."""
+    files = _files_in(units) or []
+    named, own = fill_places(command, files), options_of(command, group)
+    is_candidate = len(named) == len(files) + 1
+    if isinstance(missing, click.Argument) and command.name != "grade" and is_candidate and _is_piped():
+        return _with_line(said, group, command, [*units, ("", ["-"])], typed)
+    more = [missing.opts[0], "all.jsonl"] if isinstance(missing, click.Option) and missing.metavar == "FILE" else []
+    words, lost = _words_of(units, named, own)
+    left, line = f"without {shlex.join(lost)}, " * bool(lost), _line_of(group, command, [*words, *more], units)
+    return _with_example(said, left, line) if more or named != files else said
 
 
 def _with_checked_line(said: str, left: str, line: str, *, is_example: bool, is_new: bool) -> str:
@@ -260,8 +284,9 @@ def _into_file(command: click.Command, units: list[Unit]) -> list[Unit]:
     held, own = dict(units), options_of(command, click.Context(command))
     file = in_folder(held.get(">", [""])[0], f"{command.name}.json")
     as_json = {"form": ["--format", "json"]} if file.endswith(".json") and "--format" in own else {}
-    more = {**as_json, **folder_first(file)} if file else {}
-    return _changed(units, {**{name: words for name, words in more.items() if name not in held}, ">": [file] * bool(file)})
+    more = {**as_json, **folder_first(file)}
+    new = {name: words for name, words in more.items() if name not in held}
+    return _changed(units, {**new, ">": [file]}) if file else units
 
 
 def _files_in(units: Sequence[Unit]) -> list[str] | None:

@@ -14,7 +14,7 @@ import click
 from attrs import frozen
 
 from rubric import RubricError
-from rubric.commands.file_arguments import MODEL, TRIAL, are_enough, find_command, written_by
+from rubric.commands.file_arguments import MODEL, TRIAL, are_enough, find_command, first_row, kind_of, written_by
 from rubric.internals.guesses import cures_in, term_of, word_cure
 
 Unit = tuple[str, Sequence[str]]
@@ -22,13 +22,17 @@ Unit = tuple[str, Sequence[str]]
 Words of a line, and what they are: "" an argument, the name of a parameter, or, in capitals, what a change is made of.
 
 FILE 1 is the argument at a place, ARGUMENTS all of them, COMMAND another command, TEXT what is piped, FIRST what the
-shell does before, > the file for what is printed; "without" has what is left out.
+shell does before, > the file for what is printed, SENTENCE a line that is none; "without" has what is left out.
 """
 
 UNITS = re.compile(
-    r"[$€£_\s]|(?<!^0),(?=\d{3}(?!\d))|usd|dollars?|eur(os?)?|(/|per)?min(ute)?s?|/m|rpm|tpm|s(ec(ond)?s?)?$"
+    r"[$€£_\s]|^-?(ba|z)?sh(?=\.)|(?<!^0),(?=\d{3}(?!\d))|usd|dollars?|eur(os?)?|(/|per)?min(ute)?s?|/m|rpm|tpm"
+    r"|s(ec(ond)?s?)?$"
 )
-"""What people put before, behind or in a number; a comma before other than three digits may be a decimal one."""
+"""What people put before, behind or in a number, or a shell for `$0`; a comma may be a decimal one."""
+
+TYPED = "rubric.typed"
+"""Where a context has the words that were typed for its command."""
 
 SOME_ROWS = "some.jsonl"  # the file of rows that are chosen before
 _EXPRESSION = re.compile(r"(?i)\b(and|or|not)\b|[&|!~()]")  # of tags, as pytest has it
@@ -82,8 +86,8 @@ def joined(*said: str) -> str:
 
 def read_options(
     said: str, context: click.Context, command: click.Command, typed: Sequence[str]
-) -> tuple[str, list[Unit] | None]:
-    """Return what is *said*, also of unknown options, and the units *typed*; None where one is a sentence."""
+) -> tuple[str, list[Unit]]:
+    """Return what is *said*, also of unknown options, and the units *typed*, with SENTENCE where one is answered so."""
     units, is_whole, by_cure = list[Unit](), not isinstance(command, click.Group), dict[str, list[str]]()
     rest = units_of(own := options_of(command, context), typed)
     values, settings = dict[str, str](), dict[str, str]()
@@ -103,14 +107,16 @@ def read_options(
         told = _filled(cure, option, given, values, settings)
         by_cure.setdefault(_ACTION.sub("; ", told, count=1), []).append(option)
         found = _Unknown(option, value, told, command, own, others, {name for name, _ in (*units, *rest)}).units(rest)
+        if not found and rest and not rest[0][0] and rest[0][1][0][:1] != "-" and not Path(rest[0][1][0]).exists():
+            rest.pop(0)  # its value
         units, is_whole = units + found, is_whole and bool(found)
     yaml, code = (", ".join(map(sign.join, settings.items())) for sign in (": ", "="))
     model = values.get("-j") or values.get("--judge") or ""
     for cure, names in by_cure.items():
-        told = re.sub(r"(Judge\('.*?', )\{settings\}", rf"\1{code}", cure).replace("{settings}", yaml)
+        told = re.sub(r"(Judge\('.*?', )\{settings\}", rf"\1{code}", with_run(cure, units)).replace("{settings}", yaml)
         told = re.sub(r"(?<!--target )openai/gpt-5(?![.\w-])", model, told) if model else told
         said = joined(said, f"no such option {', '.join(dict.fromkeys(names))}{told}")
-    return said, units if is_whole else None
+    return said, units if is_whole else [*units, ("SENTENCE", ["said"])]
 
 
 def _filled(cure: str, option: str, given: str, values: Mapping[str, str], settings: dict[str, str]) -> str:
@@ -118,12 +124,37 @@ def _filled(cure: str, option: str, given: str, values: Mapping[str, str], setti
     besides = ((each, f"; {said}") for each in values for said, words in cures_in("options", each) if option in words)
     beside, cure = next(besides, ("", cure))
     cure = re.sub(r"\{tests\|(.*?)\}", lambda found: _as_test(given or found[1]), cure)
-    for name, filled in (("value", given), ("beside", values.get(beside, ""))):
+    field, _, equals = given.partition("=") if not given[-1:].isdigit() else ("", "", "")
+    named = ("beside", values.get(beside, "")), ("field", field * bool(equals)), ("equals", equals)
+    for name, filled in (("value", given), *named):
         cure = re.sub(rf"\{{{name}\|(.*?)\}}", lambda found, by=filled: like(found[1], by), cure)  # type: ignore[misc]
     if "{settings}" in cure:
         setting = term_of(option.strip("-").replace("-", "_")) or "temperature"
         settings[setting] = like(_SETTINGS[setting], given)
     return cure
+
+
+def as_python(context: click.Context, expression: str) -> str:
+    """Return the cure of an *expression* where a pattern is taken, with what else is typed in *context*; '' of none."""
+    if not _EXPRESSION.search(expression):
+        return ""
+    cure = _filled(word_cure("options", "grade", "-m", ["--filter"]), "-m", expression, {}, {})
+    typed = units_of(options_of(context.command, context), context.meta[TYPED])
+    return with_run(cure, [unit for unit in typed if unit[0] != "patterns"])
+
+
+def with_run(cure: str, units: Sequence[Unit]) -> str:
+    """Return the *cure* of a suite's run in Python with the filters and files of *units*, and what it leaves out."""
+    if "{outs}" not in cure:
+        return cure
+    given = {name: [word for unit, words in units for word in words if unit == name] for name, _ in units}
+    patterns = [part for word in given.get("patterns", ()) for part in word.removeprefix("--filter=").split(",")]
+    chosen = [part for part in patterns if part != "--filter"]
+    outs = [word.removeprefix("--out=") for word in given.get("outs", ()) if word != "--out"]
+    cure = cure.replace("{filters}", f".filter({', '.join(map(repr, chosen))})" * bool(chosen))
+    cure = cure.replace("{outs}", "".join(f"; r.write({out!r})" for out in outs))
+    lost = [word for name, words in given.items() if name not in ("", "patterns", "outs", "judge") for word in words]
+    return cure + f"; it is without {shlex.join(lost)}" * bool(lost)
 
 
 def _as_test(expression: str) -> str:
@@ -217,7 +248,8 @@ class _Unknown:
         if len(new) == 1 and value not in getattr(known.type, "choices", [value]) and Path(value).exists():
             return [("", [value])]
         if takes or not value:
-            value += "/" * ("dir" in self.name and value[-1:].isalnum() and bool(written_by(self.command, known.name or "")[0]))
+            is_folder = "dir" in self.name and value[-1:].isalnum() and written_by(self.command, known.name or "")[0]
+            value += "/" * bool(is_folder)
             words = [*new[:-1], f"{new[-1]}{value}"] if new[-1][-1] == "=" else [*new, *[value] * bool(value)]
             named = units_of(self.own, words)  # what is typed beside it stays as it is
             return [unit for unit in named if unit[0] == known.name or unit[0] not in self.given]
@@ -231,7 +263,7 @@ class _Unknown:
             return [("without", [self.name, value])]
         if not Path(value).exists():
             is_more = bool(self.files) and are_enough(self.command, self.files)
-            if "--out" in self.own and ("out" in self.name or (is_more and place != "1" and Path(value).suffix)):
+            if "--out" in self.own and is_more and place != "1" and Path(value).suffix:
                 return [(self.own["--out"].name or "", ["--out", value])]  # it is written
             if place != "1" and "out" in self.name and Path(value).suffix in _PRINTED:
                 return [(">", [value])]
@@ -252,7 +284,7 @@ def _cure(context: click.Context, command: click.Command, name: str, files: Sequ
     """Return what is meant by an unknown option: of several, the first that takes *value*, else the first."""
     first = ""
     for cure in _cures(context, command, name, files):
-        if _takes(cure, value, options_of(command, context)):
+        if _takes(cure, name, value, options_of(command, context), files):
             return cure
         first = first or cure
     root = context.find_root().command
@@ -262,12 +294,16 @@ def _cure(context: click.Context, command: click.Command, name: str, files: Sequ
     return f"{_ELSEWHERE}{', '.join(having)}" if having else first
 
 
-def _takes(cure: str, value: str, own: Mapping[str, click.Option]) -> bool:
-    """True if what a *cure* asks for takes *value*, as far as its kind tells."""
+def _takes(cure: str, name: str, value: str, own: Mapping[str, click.Option], files: Sequence[str]) -> bool:
+    """True if what a *cure* of the option *name* asks for takes *value*, as far as its kind and *files* tell."""
     new, place = shlex.split(meant_in(cure)), _ACTION.match(cure)
     known = own.get(new[0]) if len(new) == 1 else None
     if place and value:
-        return value not in forms_of(own) and not (place[1] == "FILE" and value.isdigit())
+        is_written = "out" in name and "--out" in own and not Path(value).exists()
+        return value not in forms_of(own) and not (place[1] == "FILE" and (value.isdigit() or is_written))
+    if new[:1] == ["--column"]:
+        rows = [row for file in files if kind_of(file) == "*" and (row := first_row(Path(file)))]
+        return any(value in row for row in rows) or not (rows or kind_of(value))
     if "{tests|" in cure or (known is not None and known.name == "patterns"):
         return bool(_EXPRESSION.search(value)) == ("{tests|" in cure)
     if known is not None and known.name == "judge" and "--filter" in own:  # a mark may be meant

@@ -25,6 +25,7 @@ NAMES = [name for name in commands() if name != "store"]  # a group
 def _write(texts: dict[str, str]) -> None:
     """Write files that are not there as they should be."""
     for name, text in texts.items():
+        Path(name).parent.mkdir(exist_ok=True)
         if not Path(name).exists() or Path(name).read_text("utf-8") != text:
             Path(name).write_text(text, encoding="utf-8")
 
@@ -217,7 +218,7 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("grade suite.yaml -j offline --filter-metadata a", "grade suite.yaml -j offline --filter a"),
         ("grade suite.yaml -j offline --exit-zero", "grade suite.yaml -j offline --min-pass-rate 0"),
         ("grade suite.yaml -j offline --no-fail-fast", "grade suite.yaml -j offline"),
-        ("grade suite.yaml -j offline --ci --bail 2", "grade suite.yaml -j offline --fail-fast"),
+        ("grade suite.yaml -j offline --ci --bail 2", "grade suite.yaml -j offline --fail-fast --concurrency 1"),
         ("grade suite.yaml -j offline --list-tests", "plan suite.yaml -j offline"),
         ("grade suite.yaml -j offline --report-log log.jsonl", "grade suite.yaml -j offline --out log.jsonl"),
         ("metrics diff before.jsonl results.jsonl", "compare results.jsonl before.jsonl"),
@@ -324,6 +325,18 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("grade-many polite.yaml rows.jsonl -j offline --store out3/", "mkdir -p out3 && rubric grade-many polite.yaml rows.jsonl -j offline --store out3/replies.db"),
         ("prefer pairs.jsonl polite.yaml -j offline --out out4/p.jsonl", "mkdir -p out4 && rubric prefer pairs.jsonl polite.yaml -j offline --out out4/p.jsonl"),
         ("grade polite.yaml reply.txt -j offline --output out5/", "mkdir -p out5 && rubric grade polite.yaml reply.txt -j offline --format json > out5/grade.json"),
+        ("grade suite.yaml -j offline -x --concurrency 4", "grade suite.yaml -j offline --fail-fast --concurrency 4"),
+        ("grade suite.yaml -j offline --output p2.json", "grade suite.yaml -j offline --out p2.json"),
+        ("grade -r polite.yaml -i reply.txt -m offline", "grade polite.yaml reply.txt --judge offline"),
+        ("grade-many polite.yaml ids.csv -j offline --field answer --id id", "grade-many polite.yaml ids.csv -j offline --column output=answer --column input=question --column key=id"),
+        ("grade-many polite.yaml ids.csv -j offline --column output=answer", "grade-many polite.yaml ids.csv -j offline --column output=answer --column input=question --column key=id"),
+        ("grade-many polite.yaml rows.jsonl -j offline --max-cost bash.50", "grade-many polite.yaml rows.jsonl -j offline --max-cost .50"),
+        ("agree results.jsonl people.csv --human verdict --json", "agree results.jsonl people.csv --format json --column value=verdict --column key=id"),
+        ("agree results.jsonl --labels people.csv --key id", "agree results.jsonl people.csv --column key=id --column value=verdict"),
+        ("grade suite.yaml -j offline --watch", "grade suite.yaml -j offline"),
+        ("validate --schema s.json suite.yaml", "validate suite.yaml"),
+        ("convert suite.yaml --to promptfoo --out p.yaml --force", "convert suite.yaml --to promptfoo --out p.yaml"),
+        ("grade suites -j offline", "grade suites/one.yaml suites/two.yaml -j offline"),
         ("plan suite.yaml -j offline -out=p.json", "plan suite.yaml -j offline --format json > p.json"),
     ],
 )  # fmt: skip
@@ -370,10 +383,10 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("split rows.jsonl", "lines of a file are the shell's, such as head -n 20 rows.jsonl > some.jsonl"),
         ("filter results.jsonl --failed", "such as jq -c 'select(.passed == false)' results.jsonl > failed.jsonl"),
         ("cache prune --store kept.db --older-than 30d", "the whole file is deleted, and what it holds is paid for again, such as rm replies.db"),
-        ("grade suite.yaml -j offline --filter 'smoke and not slow'", "the cases are a; a pattern is a part of an id, or a tag, and no expression"),
+        ("grade suite.yaml -j offline --filter 'smoke and not slow'", "the cases are a; a pattern is a part of an id, or a tag; an expression is one of Python, such as python -c"),
         ("grade-many polite.yaml '*[yr].txt' -j offline --out new.jsonl --resume", "did you mean 'other.txt', 'reply.txt'? no such option --resume; a run goes on where its store ends, such as rubric grade-many polite.yaml other.txt reply.txt -j offline --out new.jsonl --store replies.db; see"),
         ("grade suite.yaml -j offline --maxfail=2", "such as rubric grade suite.yaml -j offline --fail-fast; see"),
-        ("grade-many polite.yaml - -j offline", "-: no pipe is read here; write it to a file, such as rubric grade-many polite.yaml piped.jsonl -j offline; see"),
+        ("grade-many polite.yaml - -j offline", "-: no pipe is read here; a file is, behind the pipe, such as cat > piped.jsonl && rubric grade-many polite.yaml piped.jsonl -j offline; see"),
         ("grade-many polite.yaml rows.jsonl -j offline --retries 2", "grade_many('rows.jsonl', load('polite.yaml'), Judge('offline', retries=2))"),
         ("merge results.jsonl before.jsonl --out all.jsonl", "the key 'a' is in results.jsonl too"),
         ("agree kept.db labels.csv", "kept.db is a store of replies; to grade by them again asks nothing, such as grade-many"),
@@ -388,7 +401,7 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("grade suite.yaml -j offline --timeout 30s --retries 2", "no such option --timeout, --retries; it belongs to the judge; in Python, Judge('offline', timeout=30, retries=2); in a suite, such as judge: {model: offline, timeout: 30, retries: 2}; see"),
         ("grade polite.yaml reply.txt -j offline --jq .passed", "such as rubric grade polite.yaml reply.txt -j offline --format json | jq .passed; see"),
         ("grade suite.yaml -j offline --rpm 60", "bounded by those in flight, such as rubric grade suite.yaml -j offline --concurrency 1; see"),
-        ("grade-many polite.yaml - -j offline --input-format jsonl --no-progress", "no pipe is read here; write it to a file; without --input-format jsonl --no-progress, write a line such as rubric grade-many polite.yaml piped.jsonl"),
+        ("grade-many polite.yaml - -j offline --input-format jsonl --no-progress", "without --input-format jsonl --no-progress, write a line such as cat > piped.jsonl && rubric grade-many polite.yaml piped.jsonl -j offline; see"),
         ("grade-many polite.yaml rows.jsonl -j offline --sample 1 --seed 42", "such as shuf -n 1 --random-source=<(yes 42) rows.jsonl > some.jsonl; then write a line such as rubric grade-many polite.yaml some.jsonl -j offline; see"),
         ("grade-many polite.yaml replies.csv -j offline --sample 1", "such as shuf -n 1 replies.csv > some.csv; a CSV has a row of names more; then write a line such as rubric grade-many polite.yaml some.csv -j offline"),
         ("check polite.yaml -j offline --out junit.xml", "or JSON for programs, such as rubric check polite.yaml -j offline --format json; see"),
@@ -403,6 +416,16 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("prefer reply.txt other.txt polite.yaml -j offline", "such as rubric prefer pairs.jsonl polite.yaml -j offline; see"),
         ("thresholds polite.yaml results.jsonl labels.csv --for f1", "is not one of 'agreement', 'balanced', 'cost', 'TPR'"),
         ("probe polite.yaml rows.jsonl -j offline --n 3", "is told by tests, such as rubric check polite.yaml --repeats"),
+        ("diff HEAD polite.yaml --json", "HEAD is a revision; it is a file first, such as git show HEAD:polite.yaml > old.yaml && rubric diff old.yaml polite.yaml --format json; see"),
+        ("diff HEAD~1 HEAD -- polite.yaml", "such as git show 'HEAD~1:polite.yaml' > old.yaml && git show HEAD:polite.yaml > new.yaml && rubric diff old.yaml new.yaml; see"),
+        ("compare HEAD results.jsonl", "such as git show HEAD:results.jsonl > old.jsonl && rubric compare results.jsonl old.jsonl; see"),
+        ("grade-many polite.yaml rows.jsonl -j offline --batch-size 9", "for requests in flight, such as --concurrency 9; for criteria in one request, such as --per-call 9; see"),
+        ("compare rows.jsonl rows.jsonl", "rows.jsonl holds no results; rows are graded first"),
+        ("prefer gone.txt lost.txt --rubric polite.yaml -j offline", "whose lines have a and b each, such as rubric prefer pairs.jsonl polite.yaml -j offline; see"),
+        ("view results.jsonl --rubric polite.yaml --format html", "such as rubric view results.jsonl --rubric polite.yaml --out table.html; see"),
+        ("grade suite.yaml -j offline --seed 3 --threshold 80", "seed: 3}; Invalid value for '--threshold' / '-t': expected a share from 0 to 1, found 80; for 80 % write 0.8; see"),
+        ("lint polite.yaml --ignore a --output-format github", "no report has remarks; in CI the exit code tells of errors"),
+        ("grade suite.yaml -j offline --tags a --deselect b --out x.xml --fail-fast", "r.write('x.xml'); raise SystemExit(r.exit_code)\"; it is without --fail-fast; see"),
         ("store clear", "paid for again, such as rm replies.db; kept runs are folders below .rubric/runs"),
         ("align polite.yaml results.jsonl labels.csv --out a.yaml", "copy it first, such as cp polite.yaml aligned.yaml"),
         ("schema --suite", "such as rubric schema suite"),
@@ -484,7 +507,7 @@ EXAMPLES = {
     [
         ("rescore results.jsonl --rubric lenient.yaml", 0, "2 of 2 grades pass"),
         ("export results.jsonl --format csv", 0, ""),
-        ("grade polite.yaml reply.txt -j judges.py:strict", 1, "UngradedError"),
+        ("grade polite.yaml reply.txt -j judges.py:strict", 2, "ungraded"),
         ("plan polite.yaml rows.jsonl -j openai/gpt-5 --max-cost 0.00001", 1, "false"),
         ("plan polite.yaml rows.jsonl -j offline --max-calls 9", 0, "true"),
         ("grade-many polite.yaml rows.jsonl -j offline --where topic=a", 0, ""),
@@ -499,22 +522,28 @@ EXAMPLES = {
         ("grade suite.yaml -j offline -m 'a and not (slow or b)'", 0, "1 passed"),
         ("grade suite.yaml -j offline --deselect b", 0, "1 passed"),
         ("merge keyless.jsonl keyless.jsonl -o all.jsonl", 0, ""),
+        ("grade suite.yaml -j offline --filter 'a and not slow'", 0, "1 passed"),
+        ("grade suite.yaml -j offline --tags a --exclude-tags slow --out x.xml", 0, "1 passed"),
+        ("grade suite.yaml -j offline --limit 1", 0, "1 passed"),
+        ("lint polite.yaml --select no-effect", 0, "true"),
+        ("lint polite.yaml --ignore no-effect", 0, "true"),
+        ("grade-many polite.yaml - -j offline", 0, "2 results"),
+        ("diff suite.yaml suite.yaml", 0, ""),
         ("explain criteria.polarity", 0, "contradiction"),
         ("prefer pairs.jsonl polite.yaml -j offline --where topic=a", 0, ""),
     ],
 )
 def test_an_example_for_the_shell_runs_as_it_is_printed(typed: str, code: int, shown: str) -> None:
     """In a folder that has the files which it names, it does what was meant, and its exit code tells."""
-    Path("evals").mkdir(exist_ok=True)
     _write({**FILES, **EXAMPLES})
-    line = r"""such as (python -c "[^"]*"|(?:jq|rubric|tail|shuf) .*?)(?=; |, and )"""
+    line = r"""such as (python -c "[^"]*"|(?:cat|diff|jq|rubric|tail|shuf) .*?)(?=; |, and |$)"""
     said = re.search(line, run(*shlex.split(typed)).stderr)
     assert said
     ours, _, rest = said[1].partition(" | ") if said[1].startswith("rubric ") else ("", "", said[1])
     first = run(*shlex.split(ours.removeprefix("rubric "))) if ours else None  # a process of its own takes seconds
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     env["PYTHONPATH"] = os.pathsep.join([str(ROOT), "."])
-    text = first.stdout if first else ""
+    text = first.stdout if first else FILES["rows.jsonl"]
     done = subprocess.run(
         ["bash", "-c", rest or "cat"], env=env, input=text, capture_output=True, text=True, check=False
     )
