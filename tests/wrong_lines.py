@@ -200,6 +200,16 @@ def lost_in(said: str, typed: list[str]) -> list[str]:
     return broken
 
 
+def moved_in(said: str, typed: list[str]) -> list[str]:
+    """Return the lines in *said* that have options in another order than *typed*."""
+    moved = []
+    for line in lines_of(said):
+        words = shlex.split(line)
+        options = [each for each in typed if re.match("-[-a-z]", each) and typed.count(each) == words.count(each) == 1]
+        moved += [line] * (options != [each for each in words if each in options])
+    return moved
+
+
 def problem_in(words: list[str]) -> str:
     """Return why the parser does not take *words*, a command line; '' if it does."""
     words = words[words.index("rubric") + 1 :]  # behind what is piped into it

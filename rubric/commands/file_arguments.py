@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import resources
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,6 @@ from rubric.embed import fields, rows_in, shorten
 from rubric.engine.sources import holds_many
 from rubric.formats.projects import is_rubric
 from rubric.formats.registry import find_format, format_names
-from rubric.internals.guesses import table
 from rubric.suites.reporters.registry import reporter, reporter_names
 
 Change = Mapping[str, Sequence[str]]
@@ -34,7 +35,7 @@ MODEL = re.compile(
     r"|[\w./-]+\.py:\w+"  # a function, which a judge at a terminal is not
     r"|(openai|anthropic|gemini|azure|bedrock|vertex_ai|mistral|groq|ollama|openrouter|xai|deepseek)[/:][\w.:/-]+)"
 )
-_REVISION = re.compile(r"(HEAD|@|main|master|origin/[\w/-]+|v?\d+(\.\d+)+|[0-9a-f]{7,40})([~^]\d*)*")
+_REVISION = re.compile(r"(HEAD|@|main|master|origin/[\w/-]+|v\d+(\.\d+)+|[0-9a-f]{7,40})([~^]\d*)*")
 _EXAMPLES = {
     "files": "rubric.yaml answer.txt", "file": "rubric.yaml", "rubric": "rubric.yaml", "before": "before.yaml",
     "after": "after.yaml", "results": "results.jsonl", "parts": "results.jsonl", "candidates": "answers.jsonl",
@@ -283,7 +284,7 @@ def from_git(command: click.Command, files: Sequence[str]) -> tuple[str, Change]
     """Return what is said of *files* that are revisions of the one that is there, and the change that writes them."""
     there = [file for file in files if Path(file).is_file()]
     old = [file for file in files if _REVISION.fullmatch(file) and not Path(file).exists()]
-    if len(there) != 1 or not old or len(old) > 2:  # noqa: PLR2004 - two are compared
+    if command.name not in ("diff", "compare") or len(there) != 1 or len(old) not in (1, 2):
         return "", {}
     names = dict(zip(old, (f"{name}{Path(there[0]).suffix}" for name in ("old", "new")), strict=False))
     shown = [f"git show {shlex.quote(f'{each}:{there[0]}')} > {name}" for each, name in names.items()]
@@ -332,12 +333,17 @@ def move_judge(command: click.Command, files: Sequence[str]) -> Change:
 
 def written_by(command: click.Command, name: str, form: str = "") -> tuple[str, bool]:
     """Return the file that the option *name* of *command* writes, in a *form*, if any, and if it makes its folder."""
-    for makes_folder, names in ((False, table()["written"]["alone"]), (True, table()["written"]["report"])):
+    for kind, names in _written().items():
         if file := names.get(f"{command.name} {name}", names.get(name)):
             endings = reporter(form).endings if name == "outs" and form in reporter_names() else ()
             ending = next(iter(endings), "")
-            return (f"{Path(file).stem}{ending}" if ending[:1] == "." else ending or file), makes_folder
+            return (f"{Path(file).stem}{ending}" if ending[:1] == "." else ending or file), kind == "report"
     return "", False
+
+
+@cache
+def _written() -> dict[str, dict[str, str]]:
+    return tomllib.loads(resources.files("rubric.commands").joinpath("written.toml").read_text("utf-8"))
 
 
 def in_folder(value: str, name: str) -> str:
@@ -359,7 +365,7 @@ def check_written(context: click.Context) -> None:
         WrongLineError: It has the line that makes the folder.
     """
     for option in context.command.params:
-        given = context.params.get(option.name or "")
+        given: Any = context.params.get(option.name or "")
         for value in given if isinstance(given, tuple) else [given] * (given is not None):
             name, makes_folder = written_by(context.command, option.name or "")
             if name and not makes_folder and (change := folder_first(str(value))) and not context.meta.get(TRIAL):

@@ -14,7 +14,7 @@ import click
 from rubric import RubricError
 from rubric.commands.file_arguments import first_row, kind_of
 from rubric.commands.messages import in_options
-from rubric.commands.wrong_options import Unit
+from rubric.commands.wrong_options import Unit, changed_units
 from rubric.embed import source_of
 
 ID = re.compile(r"(?i)(.*[_ .-])?(u?id|uuid)")
@@ -98,4 +98,4 @@ def _columns_in(units: Sequence[Unit]) -> list[str]:
 
 
 def _replaced(units: Sequence[Unit], found: Sequence[str]) -> list[Unit]:
-    return [*(unit for unit in units if unit[0] != "columns"), *(("columns", ["--column", each]) for each in found)]
+    return changed_units(units, {"columns": [word for each in found for word in ("--column", each)]})

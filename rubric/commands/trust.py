@@ -22,7 +22,7 @@ from rubric.commands.options import JUDGE, PATH, PAYING, calls_of, refuse_given,
 from rubric.commands.output import Command, Refusal, print_json, print_line, print_result
 from rubric.commands.running import FIRST, describe_plan
 from rubric.commands.view import check_rubrics, results_of
-from rubric.commands.wrong_lines import TYPED
+from rubric.commands.wrong_options import TYPED
 from rubric.embed import counted, replacing
 from rubric.suites import Report
 from rubric.trust.pairwise.preference import pairs_of, plan_pairs

@@ -44,6 +44,7 @@ from rubric.commands.wrong_options import (
     TYPED,
     UNITS,
     Unit,
+    changed_units,
     is_unknown,
     joined,
     meant_in,
@@ -108,7 +109,8 @@ def meant(
             said, change = joined(said, about_files), {**changed, **(change or {})}
             change.pop("WITHOUT", None)
     said, units = read_options(said, context, command, typed)
-    said = _with_line(said, group, command, _changed(units, change or {}), before)
+    if not isinstance(command, click.Group):
+        said = _with_line(said, group, command, changed_units(units, change or {}), before)
     return with_own(said, files if command.name != "init" else [], typed)
 
 
@@ -157,17 +159,6 @@ def _is_piped() -> bool:
     return False
 
 
-def _changed(units: Sequence[Unit], change: Change) -> list[Unit]:
-    """Return *units* as *change* has them; WITHOUT names the options that are left out."""
-    left = {*change.get("WITHOUT", ())}
-    moved = [] if "ARGUMENTS" not in change else [name for name, _ in units if name[:5] == "FILE "]
-    units = [("without" if name in left else name, words) for name, words in units if name not in moved]
-    new = {name: words for name, words in change.items() if name != "WITHOUT"}
-    kept = [(name, words if name == "without" or name not in change else new.pop(name, ())) for name, words in units]
-    added = [(name.lstrip("+"), words) for name, words in new.items()]  # "+" is one more
-    return [unit for unit in (*kept, *(unit for unit in added if unit not in kept)) if unit[1]]
-
-
 def _with_line(said: str, group: click.Context, command: click.Command, units: list[Unit], typed: list[str]) -> str:
     """Return what is *said* with the line of *units*, if a parser takes it and it is not the one that was *typed*."""
     files = _files_in(units)
@@ -195,7 +186,7 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
         plain = joined(problem.format_message().rstrip("."))
         message, change = _mended(problem, plain, command, files, units)
         said = joined(said.replace(plain, message), "" if plain in said else message)
-        changed = _changed(units, change)
+        changed = changed_units(units, change)
         return said if changed == units else _with_line(said, group, command, changed, typed)
     if pipes := [word for word in words if _PIPE.fullmatch(word)]:
         said = joined(said, f"{pipes[0]} is a pipe, which ends with this line; write what it gives to a file first")
@@ -286,7 +277,7 @@ def _into_file(command: click.Command, units: list[Unit]) -> list[Unit]:
     as_json = {"form": ["--format", "json"]} if file.endswith(".json") and "--format" in own else {}
     more = {**as_json, **folder_first(file)}
     new = {name: words for name, words in more.items() if name not in held}
-    return _changed(units, {**new, ">": [file]}) if file else units
+    return changed_units(units, {**new, ">": [file]}) if file else units
 
 
 def _files_in(units: Sequence[Unit]) -> list[str] | None:

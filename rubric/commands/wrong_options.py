@@ -14,7 +14,16 @@ import click
 from attrs import frozen
 
 from rubric import RubricError
-from rubric.commands.file_arguments import MODEL, TRIAL, are_enough, find_command, first_row, kind_of, written_by
+from rubric.commands.file_arguments import (
+    MODEL,
+    TRIAL,
+    Change,
+    are_enough,
+    find_command,
+    first_row,
+    kind_of,
+    written_by,
+)
 from rubric.internals.guesses import cures_in, term_of, word_cure
 
 Unit = tuple[str, Sequence[str]]
@@ -63,6 +72,17 @@ def units_of(own: Mapping[str, click.Option], typed: Sequence[str]) -> list[Unit
     return units
 
 
+def changed_units(units: Sequence[Unit], change: Change) -> list[Unit]:
+    """Return *units* as *change* has them; WITHOUT names the options that are left out."""
+    left = {*change.get("WITHOUT", ())}
+    moved = [] if "ARGUMENTS" not in change else [name for name, _ in units if name[:5] == "FILE "]
+    units = [("without" if name in left else name, words) for name, words in units if name not in moved]
+    new = {name: words for name, words in change.items() if name != "WITHOUT"}
+    kept = [(name, words if name == "without" or name not in change else new.pop(name, ())) for name, words in units]
+    added = [(name.lstrip("+"), words) for name, words in new.items()]  # "+" is one more
+    return [unit for unit in (*kept, *(unit for unit in added if unit not in kept)) if unit[1]]
+
+
 def is_unknown(unit: Unit) -> bool:
     """True if *unit* is an option that the command does not have."""
     return not unit[0] and unit[1][0][:1] == "-" != unit[1][0]
@@ -88,7 +108,7 @@ def read_options(
     said: str, context: click.Context, command: click.Command, typed: Sequence[str]
 ) -> tuple[str, list[Unit]]:
     """Return what is *said*, also of unknown options, and the units *typed*, with SENTENCE where one is answered so."""
-    units, is_whole, by_cure = list[Unit](), not isinstance(command, click.Group), dict[str, list[str]]()
+    units, is_whole, by_cure = list[Unit](), True, dict[str, list[str]]()
     rest = units_of(own := options_of(command, context), typed)
     values, settings = dict[str, str](), dict[str, str]()
     for (_, words), (kind, (after, *_)) in pairwise([*rest, ("", [""])]):

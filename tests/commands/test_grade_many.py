@@ -326,7 +326,7 @@ def test_limits_let_through_what_they_allow(folder: Path) -> None:
         (["--max-cost", "-1"], "--max-cost"),
         (["--concurrency", "0"], "--concurrency"),
         (["--min-pass-rate", "2"], "--min-pass-rate"),
-        (["--store", "nowhere/replies.db"], "does not exist"),
+        (["--store", "nowhere/replies.db"], "there is no folder nowhere; write mkdir -p nowhere && rubric grade-many"),
         (["--store", "old.jsonl"], "not a reply store"),
     ],
 )
@@ -662,7 +662,7 @@ def test_a_reply_given_as_an_option_is_told_its_place(folder: Path) -> None:
     said = CliRunner().invoke(main, ["grade", str(folder / "polite.yaml"), "--output", str(reply)])
     assert f"what is graded comes second; write rubric grade {folder / 'polite.yaml'} {reply}" in said.stderr
     said = CliRunner().invoke(main, ["grade", "suite.yaml", "--output", "report.json"])
-    assert "write rubric grade suite.yaml --out report.json" in said.stderr
+    assert "Write rubric grade suite.yaml --out report.json" in said.stderr
 
 
 def test_an_unknown_option_is_answered_for_the_command_that_was_typed() -> None:

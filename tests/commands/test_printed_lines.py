@@ -17,7 +17,7 @@ from rubric.commands.output import REFUSED
 from tests.command_line import commands, run
 from tests.places import ROOT
 from tests.rows import each_row
-from tests.wrong_lines import FILES, lines_of, lost_in, problem_in, right_option, wrong_lines, wrong_options
+from tests.wrong_lines import FILES, lines_of, lost_in, moved_in, problem_in, right_option, wrong_lines, wrong_options
 
 NAMES = [name for name in commands() if name != "store"]  # a group
 
@@ -46,7 +46,7 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> object:
 
 @each_row("name", NAMES)
 def test_a_printed_line_has_all_that_was_typed(name: str) -> None:
-    """One mistake or two, beside an option that fits: each printed line has every word, and the parser takes it."""
+    """One mistake or two, beside an option that fits: each line has every word, in its order, and a parser takes it."""
     random = Random(name)
     lines, options = [*wrong_lines(name)], [*wrong_options(name)]
     by_kind = dict[str, list[list[str]]]()
@@ -59,7 +59,9 @@ def test_a_printed_line_has_all_that_was_typed(name: str) -> None:
         done = run(*words)
         _write(FILES)  # some are written over
         if done.exit_code == 2:
-            assert lost_in(" ".join(done.stderr.split()), words) == [], shlex.join(words)
+            said = " ".join(done.stderr.split())
+            assert lost_in(said, words) == [], shlex.join(words)
+            assert moved_in(said, words) == [], shlex.join(words)
 
 
 @each_row(
@@ -266,7 +268,7 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("grade suite.yaml -j offline --no-cache", "grade suite.yaml -j offline"),
         ("grade suite.yaml -j offline --compare before.jsonl", "grade suite.yaml -j offline"),
         ("grade suite.yaml::a -j offline", "grade suite.yaml --filter a -j offline"),
-        ("grade polite.yaml replies.csv:answer -j offline", "grade-many polite.yaml replies.csv -j offline --column output=answer --column input=question"),
+        ("grade polite.yaml replies.csv:answer -j offline", "grade-many polite.yaml replies.csv --column output=answer --column input=question -j offline"),
         ("grade-many polite.yaml replies.csv -j offline --columns answer:output question=input", "grade-many polite.yaml replies.csv -j offline --column output=answer --column input=question"),
         ("grade-many polite.yaml rows.jsonl -j offline --budget 5usd --rpm 60/min", "grade-many polite.yaml rows.jsonl -j offline --max-cost 5 --rpm 60"),
         ("grade-many polite.yaml rows.jsonl -j offline --max-cost 1,000usd", "grade-many polite.yaml rows.jsonl -j offline --max-cost 1000"),
@@ -331,7 +333,7 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("grade-many polite.yaml ids.csv -j offline --field answer --id id", "grade-many polite.yaml ids.csv -j offline --column output=answer --column input=question --column key=id"),
         ("grade-many polite.yaml ids.csv -j offline --column output=answer", "grade-many polite.yaml ids.csv -j offline --column output=answer --column input=question --column key=id"),
         ("grade-many polite.yaml rows.jsonl -j offline --max-cost bash.50", "grade-many polite.yaml rows.jsonl -j offline --max-cost .50"),
-        ("agree results.jsonl people.csv --human verdict --json", "agree results.jsonl people.csv --format json --column value=verdict --column key=id"),
+        ("agree results.jsonl people.csv --human verdict --json", "agree results.jsonl people.csv --column value=verdict --column key=id --format json"),
         ("agree results.jsonl --labels people.csv --key id", "agree results.jsonl people.csv --column key=id --column value=verdict"),
         ("grade suite.yaml -j offline --watch", "grade suite.yaml -j offline"),
         ("validate --schema s.json suite.yaml", "validate suite.yaml"),
@@ -354,7 +356,7 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
 @each_row(
     ("typed", "said"),
     [
-        ("grade-many polite.yaml rows.jsonl -j offline --where topic=a", "such as jq -c 'select(.topic == \"refunds\")' rows.jsonl > some.jsonl"),
+        ("grade-many polite.yaml rows.jsonl -j offline --where topic=a", "such as jq -c 'select(.topic == \"a\")' rows.jsonl > some.jsonl"),
         ("grade polite.yaml reply.txt -j offline --exit-zero", "such as rubric grade polite.yaml reply.txt -j offline || true; see"),
         ("plan polite.yaml rows.jsonl --model offline --max-cost 0.5", "such as rubric plan polite.yaml rows.jsonl --judge offline --format json | jq -e '.cost and .cost[1] <= 0.5'; see"),
         ("grade suite.yaml -j offline --env-file .env", "such as set -a && . ./.env && set +a && rubric grade suite.yaml -j offline; see"),
