@@ -17,7 +17,7 @@ from rubric import DefinitionError, LoadError, Rubric, Suite, dump, dumps, load,
 from rubric import convert as convert_suite
 from rubric import diff as rubric_diff
 from rubric.commands import options, output
-from rubric.commands.file_arguments import WrongLineError, first_row, holds_results, is_report, kind_of
+from rubric.commands.file_arguments import SUCH_AS, WrongLineError, first_row, holds_results, is_report, kind_of
 from rubric.commands.messages import in_options
 from rubric.commands.named_columns import columns_of
 from rubric.commands.trust import from_extra
@@ -287,6 +287,9 @@ def _check_new_folder(context: click.Context) -> None:
     folder = context.params["folder"]
     if folder.suffix in (".yaml", ".yml", ".json") or folder.is_file():
         raise WrongLineError(f"{folder} is a file; name a folder", {"ARGUMENTS": [str(folder.with_suffix(""))]})
+    if taken := [str(folder / name) for name in STARTERS if (folder / name).exists()]:
+        change = {"ARGUMENTS": [str(folder / "rubrics")], **SUCH_AS}
+        raise WrongLineError(f"{' and '.join(taken)} exist already; name another folder", change)
 
 
 @click.command(cls=output.Command, check=_check_new_folder)
@@ -298,9 +301,6 @@ def init(folder: Path, preset: str | None) -> None:
 
     Both are commented, and run at once without a key. A file that exists is never overwritten.
     """
-    taken = [str(folder / name) for name in STARTERS if (folder / name).exists()]
-    if taken:
-        raise output.Refusal(f"{' and '.join(taken)} exist already; name another folder: {PROGRAM} init FOLDER")
     folder.mkdir(parents=True, exist_ok=True)
     for name in STARTERS:
         write_text(folder / name, _text_of(name, preset))

@@ -428,6 +428,7 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("grade suite.yaml -j offline --seed 3 --threshold 80", "seed: 3}; Invalid value for '--threshold' / '-t': expected a share from 0 to 1, found 80; for 80 % write 0.8; see"),
         ("lint polite.yaml --ignore a --output-format github", "no report has remarks; in CI the exit code tells of errors"),
         ("grade suite.yaml -j offline --tags a --deselect b --out x.xml --fail-fast", "r.write('x.xml'); raise SystemExit(r.exit_code)\"; it is without --fail-fast; see"),
+        ("init --force", "suite.yaml exist already; name another folder; without --force, write a line such as rubric init rubrics; see"),
         ("store clear", "paid for again, such as rm replies.db; kept runs are folders below .rubric/runs"),
         ("align polite.yaml results.jsonl labels.csv --out a.yaml", "copy it first, such as cp polite.yaml aligned.yaml"),
         ("schema --suite", "such as rubric schema suite"),
