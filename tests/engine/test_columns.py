@@ -419,13 +419,17 @@ def test_a_column_may_lie_in_another(form: str, tmp_path: Path) -> None:
         grade_many(data[form], POLITE, "offline")
     named = ast.literal_eval(str(caught.value).partition("such as columns=")[2].partition(", or pass")[0])
     assert named == {"output": "outputs.answer", "input": "inputs.question", "context": "inputs.context"}
-    one, other = (grade.candidate for grade in grade_many(data[form], POLITE, "offline", columns=named).collect())
+    kept: list[Any] = [grade.candidate for grade in grade_many(data[form], POLITE, "offline", columns=named).collect()]
+    one, other = kept
     assert (one.output, one.input, one.context) == ("It comes on Friday.", "When?", "Friday")
     assert (other.input, other.context) == ("Why?", "")
     with pytest.raises(DefinitionError, match=r"no column 'outputs.answr'; did you mean 'outputs.answer'\?"):
         grade_many(data[form], POLITE, "offline", columns={**named, "output": "outputs.answr"})
-    alone = grade_many(data[form], POLITE, "offline", columns={"output": "outputs.answer", "inputs": None}) if form != "flat" else []  # fmt: skip
-    assert [grade.candidate.input for grade in alone] in ([], ["", ""])
+    if form != "flat":
+        alone: list[Any] = [
+            *grade_many(data[form], POLITE, "offline", columns={"output": "outputs.answer", "inputs": None})
+        ]
+        assert [grade.candidate.input for grade in alone] == ["", ""]
 
 
 def test_one_row_with_columns_in_others_is_answered_with_the_candidate() -> None:
@@ -434,4 +438,5 @@ def test_one_row_with_columns_in_others_is_answered_with_the_candidate() -> None
         evaluate(IN_OTHERS[0], POLITE, "offline")
     line = str(caught.value).partition("write ")[2].removesuffix(" for such a row")
     made = eval(line, {"row": IN_OTHERS[0]})  # noqa: S307 - the line that the error proposes
-    assert evaluate(made, POLITE, "offline").candidate.context == "Friday"
+    candidate: Any = evaluate(made, POLITE, "offline").candidate
+    assert candidate.context == "Friday"

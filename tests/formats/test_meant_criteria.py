@@ -275,10 +275,6 @@ def mappings_in(data: Any) -> Iterator[dict[Any, Any]]:
             "{id: b, text: T, tree: {ask: T, yes: 1, no: {ask: Is d, yes: 0.5, no: 0}}}".replace("T", _TRUE),
         ),
         (
-            "{text: Is b, when: {not_contains: c}}",
-            "{text: Is b, tree: {ask: T, yes: 1, no: {ask: Is b, yes: 1, no: 0}}}".replace("T", _TRUE),
-        ),
-        (
             "{text: Is b, unless: It is late}",
             "{text: Is b, tree: {ask: It is late, yes: 1, no: {ask: Is b, yes: 1, no: 0}}}",
         ),
@@ -333,7 +329,6 @@ def test_the_branches_of_a_tree_are_told_by_their_keys(typed: str, meant: str) -
 @each_row(
     ("typed", "said"),
     [
-        ("{text: Is b, when: {not_contains: c}}", "; to leave it out there, (.*)"),
         ("{text: Is b, if: It is late}", "; to leave it out there, (.*)"),
         ("{text: a, tests: {yes: [Hi], no: [Bye]}}", ", and beside the criteria (tests: .*)"),
     ],

@@ -381,12 +381,9 @@ def _tree_in(rest: dict[str, Any]) -> dict[str, Any]:
             return {"when": {"contains": held[2]}}
     if isinstance(rest.get("when"), str):
         rest["if"] = rest.pop("when")
-    denied = rest.get("unless") or rest.get("when")
-    asked, is_denied = (
-        _question_in(denied) if isinstance(denied, dict) else (denied if _is_asked(denied) else "", False)
-    )
-    if isinstance(text, str) and asked and ("unless" in rest or is_denied):
-        rest.pop("unless" if "unless" in rest else "when")
+    asked = rest.get("unless")
+    if isinstance(text, str) and isinstance(asked, str) and _is_asked(asked):
+        del rest["unless"]
         return {"tree": {"ask": asked, "yes": 1, "no": {"ask": text, "yes": 1, "no": 0}}}
     asked = next((rest[key] for key in CONDITIONS if _is_asked(rest.get(key))), None)
     if not isinstance(asked, str) or not isinstance(text, str):
