@@ -130,7 +130,10 @@ WRONG: dict[str, list[Rubric]] = {
     "left-over": [
         R.expects("Names the price. TODO: which one?"),
         R.expects("TBD"),
-        R.expects("TODO: say what is judged"), R.expects("Mentions [your product name here]")],
+        R.expects("TODO: say what is judged"), R.expects("Mentions [your product name here]"),
+        R.expects("Says that it arrives on {{ day }}"),
+        R.expects("Follows the policy of ${REGION}"),
+    ],
     "weight-left-out": [R.expects("a", weight=0.3).expects("b", weight=0.4).expects("c")],
 }  # fmt: skip
 
