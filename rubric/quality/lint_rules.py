@@ -165,6 +165,12 @@ def _vacuous_pass(subject: Subject) -> Iterator[Finding]:
         yield Finding(None, message, "add a criterion that always applies")
 
 
+@_of_each("evidence-elsewhere", "warning")
+def _evidence_elsewhere(subject: Subject, criterion: Criterion) -> Words:
+    if subject.rubric.evidence and isinstance(criterion.answer, Rubric) and not criterion.answer.evidence:
+        yield "it asks for no evidence: a rubric in a rubric has settings of its own", "write evidence: true in it too"
+
+
 @_of_each("same-leaves", "error")
 def _same_leaves(_: Subject, criterion: Criterion) -> Words:
     for node in criterion.answer.nodes() if isinstance(criterion.answer, DecisionTree) else ():
