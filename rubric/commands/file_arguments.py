@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, lru_cache
-from importlib import resources
+from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,6 @@ from rubric.embed import fields, rows_in, shorten
 from rubric.engine.sources import holds_many
 from rubric.formats.projects import is_rubric
 from rubric.formats.registry import find_format, format_names
-from rubric.suites.reporters.registry import reporter, reporter_names
 
 Change = Mapping[str, Sequence[str]]
 """What makes the line that was meant of the one that was typed: words by what they are; see `wrong_lines`."""
@@ -329,49 +326,6 @@ def move_judge(command: click.Command, files: Sequence[str]) -> Change:
     if not models or not any(each.name == "judge" for each in command.params):
         return {}
     return {"ARGUMENTS": files[: -len(models)], "+judge": [word for model in models for word in ("-j", model)]}
-
-
-def written_by(command: click.Command, name: str, form: str = "") -> tuple[str, bool]:
-    """Return the file that the option *name* of *command* writes, in a *form*, if any, and if it makes its folder."""
-    for kind, names in _written().items():
-        if file := names.get(f"{command.name} {name}", names.get(name)):
-            endings = reporter(form).endings if name == "outs" and form in reporter_names() else ()
-            ending = next(iter(endings), "")
-            return (f"{Path(file).stem}{ending}" if ending[:1] == "." else ending or file), kind == "report"
-    return "", False
-
-
-@cache
-def _written() -> dict[str, dict[str, str]]:
-    return tomllib.loads(resources.files("rubric.commands").joinpath("written.toml").read_text("utf-8"))
-
-
-def in_folder(value: str, name: str) -> str:
-    """Return the file *name* in the folder *value*; *value* itself where it is none, or *name* is ''."""
-    return str(Path(value, name)) if name and value and (value[-1] in "/\\" or Path(value).is_dir()) else value
-
-
-def folder_first(file: str) -> Change:
-    """Return the change that makes the folder of *file* before the line; {} where it is there."""
-    folder = str(Path(file).parent)
-    return {} if Path(folder).is_dir() else {"FIRST": [shlex.join(["mkdir", "-p", folder])]}
-
-
-def check_written(context: click.Context) -> None:
-    """
-    Refuse a file that would be written where no folder is.
-
-    Raises:
-        WrongLineError: It has the line that makes the folder.
-    """
-    for option in context.command.params:
-        given: Any = context.params.get(option.name or "")
-        for value in given if isinstance(given, tuple) else [given] * (given is not None):
-            name, makes_folder = written_by(context.command, option.name or "")
-            if name and not makes_folder and (change := folder_first(str(value))) and not context.meta.get(TRIAL):
-                said = f"{option.opts[0]} {value}: there is no folder {Path(value).parent}"
-                change = {} if re.match(r"\w{2,}:/", str(value)) else change
-                raise WrongLineError(said + "; name a file in one that is there" * (not change), change)
 
 
 MISSING = "there is no such file"

@@ -32,14 +32,11 @@ from rubric import Grade, RubricError, Ungraded
 from rubric.commands.file_arguments import (
     WrongLineError,
     check_files,
-    check_written,
-    folder_first,
-    in_folder,
     is_report,
     kind_of,
-    written_by,
 )
 from rubric.commands.messages import in_options
+from rubric.commands.written_files import check_written, folder_first, in_folder, written_by
 from rubric.commands.wrong_lines import meant, once, with_own
 from rubric.commands.wrong_options import TYPED, meant_in
 from rubric.driving import Usage

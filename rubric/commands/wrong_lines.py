@@ -28,8 +28,6 @@ from rubric.commands.file_arguments import (
     fill_places,
     find_command,
     find_near,
-    folder_first,
-    in_folder,
     is_fit,
     kind_of,
     mend_surplus,
@@ -39,6 +37,7 @@ from rubric.commands.file_arguments import (
     ungraded_first,
 )
 from rubric.commands.named_columns import with_columns
+from rubric.commands.written_files import folder_first, in_folder
 from rubric.commands.wrong_options import (
     SOME_ROWS,
     TYPED,

@@ -22,8 +22,8 @@ from rubric.commands.file_arguments import (
     find_command,
     first_row,
     kind_of,
-    written_by,
 )
+from rubric.commands.written_files import written_by
 from rubric.internals.guesses import cures_in, term_of, word_cure
 
 Unit = tuple[str, Sequence[str]]

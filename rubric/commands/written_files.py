@@ -1,0 +1,59 @@
+"""The files that options of commands write, where a folder is named, or one is not there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rubric.commands.file_arguments import TRIAL, Change, WrongLineError
+from rubric.suites.reporters.registry import reporter, reporter_names
+
+
+def written_by(command: click.Command, name: str, form: str = "") -> tuple[str, bool]:
+    """Return the file that the option *name* of *command* writes, in a *form*, if any, and if it makes its folder."""
+    for kind, names in _files().items():
+        if file := names.get(f"{command.name} {name}", names.get(name)):
+            endings = reporter(form).endings if name == "outs" and form in reporter_names() else ()
+            ending = next(iter(endings), "")
+            return (f"{Path(file).stem}{ending}" if ending[:1] == "." else ending or file), kind == "report"
+    return "", False
+
+
+@cache
+def _files() -> dict[str, dict[str, str]]:
+    return tomllib.loads(resources.files("rubric.commands").joinpath("written_files.toml").read_text("utf-8"))
+
+
+def in_folder(value: str, name: str) -> str:
+    """Return the file *name* in the folder *value*; *value* itself where it is none, or *name* is ''."""
+    return str(Path(value, name)) if name and value and (value[-1] in "/\\" or Path(value).is_dir()) else value
+
+
+def folder_first(file: str) -> Change:
+    """Return the change that makes the folder of *file* before the line; {} where it is there."""
+    folder = str(Path(file).parent)
+    return {} if Path(folder).is_dir() else {"FIRST": [shlex.join(["mkdir", "-p", folder])]}
+
+
+def check_written(context: click.Context) -> None:
+    """
+    Refuse a file that would be written where no folder is.
+
+    Raises:
+        WrongLineError: It has the line that makes the folder.
+    """
+    for option in context.command.params:
+        given: Any = context.params.get(option.name or "")
+        for value in given if isinstance(given, tuple) else [given] * (given is not None):
+            name, makes_folder = written_by(context.command, option.name or "")
+            if name and not makes_folder and (change := folder_first(str(value))) and not context.meta.get(TRIAL):
+                said = f"{option.opts[0]} {value}: there is no folder {Path(value).parent}"
+                change = {} if re.match(r"\w{2,}:/", str(value)) else change
+                raise WrongLineError(said + "; name a file in one that is there" * (not change), change)
