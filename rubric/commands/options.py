@@ -138,14 +138,14 @@ def _as_judge(ctx: click.Context, _: click.Parameter, models: Sequence[str]) -> 
 
 def model_called(name: str, *, answers: bool = False) -> str:
     """Return LiteLLM's name of a model that judges, or *answers*, also where *name* is promptfoo's, `openai:gpt-5`."""
-    found = re.fullmatch(r"([\w/.-]*?)(\w+)(\.py)?(?:::?(\w+))?", name)
+    found = re.fullmatch(r"([\w/.-]*?)(\w+)(\.py)?(?:(?:::?|@)(\w+))?", name)
     if found and (found[3] or (found[4] and Path(f"{found[1]}{found[2]}.py").is_file())):
         function = found[4] or "judge"
         names, line = "evaluate, load", f"evaluate(open('answer.txt').read(), load('rubric.yaml'), {function})"
         if answers:
             names, line = "load_suite", f"load_suite('suite.yaml').run('offline', target={function})"
         code = f"from {found[2]} import {function}; from rubric import {names}; g = {line}; print(g)"
-        code += "; raise SystemExit({True: 0, False: 1}.get(g.passed, 2))" * (not answers)
+        code += f"; raise SystemExit({'g.exit_code' if answers else '{True: 0, False: 1}.get(g.passed, 2)'})"
         cure = f'such as python -c "{code}"; here it is a model, such as openai/gpt-5.6'
         raise click.UsageError(f"{name}: a function is given in Python alone, {cure}")
     if ":" not in name or "/" in name:

@@ -158,7 +158,7 @@ def as_python(context: click.Context, expression: str) -> str:
     """Return the cure of an *expression* where a pattern is taken, with what else is typed in *context*; '' of none."""
     if not _EXPRESSION.search(expression):
         return ""
-    cure = _filled(word_cure("options", "grade", "-m", ["--filter"]), "-m", expression, {}, {})
+    cure = _filled(word_cure("options", "grade", "-k", ["--filter"]), "-m", expression, {}, {})
     typed = units_of(options_of(context.command, context), context.meta[TYPED])
     return with_run(cure, [unit for unit in typed if unit[0] != "patterns"])
 
@@ -279,7 +279,7 @@ class _Unknown:
 
     def _as_file(self, place: str, value: str) -> list[Unit]:
         """Return the *value* as the file at a *place*; one that is not there, as what it may be."""
-        if value in self.files:
+        if value in self.files or Path(value).suffix in (".toml", ".ini", ".cfg", ".env"):  # settings are typed
             return [("without", [self.name, value])]
         if not Path(value).exists():
             is_more = bool(self.files) and are_enough(self.command, self.files)

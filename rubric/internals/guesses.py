@@ -498,4 +498,6 @@ def refuse_option(given: Mapping[str, object], allowed: Collection[str]) -> NoRe
     name = next(name for name in given if name not in allowed)
     names = [*allowed, "judge", "candidate"]
     cure = word_cure("notes", "adapter", name, names) or suggest(name, names)
-    raise DefinitionError(name, f"unknown option{cure.replace('{value}', source_of(name, given[name]))}")
+    field = re.search(r"(\w+)=\{value\}", cure)
+    worth = table()["quantities"].get(field[1] if field else "", {}).get(str(given[name]).lower(), given[name])
+    raise DefinitionError(name, f"unknown option{cure.replace('{value}', source_of(name, worth))}")

@@ -47,19 +47,15 @@ def attach(name: str, file: str) -> tuple[Callable[[str], object], Callable[[], 
             from rubric.internals.guesses import name_cure  # noqa: PLC0415 - needed for errors alone
 
             cure = name_cure(wanted, name, public_names()) or f"; dir({name}) lists its names"
-        raise missing_name(name, wanted, cure)
+        # `from rubric import X` asks first whether X is there; why an `AttributeError` said no is lost.
+        is_import = sys._getframe(1).f_code.co_name == "_handle_fromlist"  # noqa: SLF001 - only the frame tells
+        error = ImportError if cure and is_import else AttributeError
+        raise error(f"module {name!r} has no attribute {wanted!r}{cure}", name=wanted)
 
     def names() -> list[str]:
         return sorted(homes())
 
     return find, names
-
-
-def missing_name(module: str, wanted: str, cure: str) -> ImportError | AttributeError:
-    """Return the error of a `__getattr__` of *module*; that of an import, which would lose an attribute's message."""
-    is_import = cure and sys._getframe(2).f_code.co_name == "_handle_fromlist"  # noqa: SLF001 - only the frame tells
-    error = ImportError if is_import else AttributeError
-    return error(f"module {module!r} has no attribute {wanted!r}{cure}", name=wanted)
 
 
 class ModuleGuesses:

@@ -17,7 +17,6 @@ from importlib.resources import files
 from rubric.embed import fields
 from rubric.errors import DefinitionError
 from rubric.formats.suites import loads_suite
-from rubric.internals.lazy_names import missing_name
 from rubric.suites.suite import Suite
 from rubric.values.rubrics import Rubric
 
@@ -60,7 +59,7 @@ def text_of(name: str) -> str:
 
 def __getattr__(name: str) -> Rubric:
     if name not in NAMES:
-        raise missing_name(__name__, name, f"; the ready rubrics are {', '.join(NAMES)}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; the ready rubrics are {', '.join(NAMES)}")
     return examples(name)[0].rubric
 
 

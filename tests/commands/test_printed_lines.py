@@ -522,7 +522,7 @@ EXAMPLES = {
         ("grade polite.yaml reply.txt -j offline --only b,says-thank-you", 0, "1.0"),
         ("grade-many polite.yaml rows.jsonl -j offline --sample 1 --seed 42", 0, ""),
         ("agree results.jsonl labels.csv --min-kappa 0.6", 0, "true"),
-        ("grade suite.yaml -j offline -m 'a and not (slow or b)'", 0, "1 passed"),
+        ("grade suite.yaml -j offline -k 'a and not (slow or b)'", 0, "1 passed"),
         ("grade suite.yaml -j offline --deselect b", 0, "1 passed"),
         ("merge keyless.jsonl keyless.jsonl -o all.jsonl", 0, ""),
         ("grade suite.yaml -j offline --filter 'a and not slow'", 0, "1 passed"),

@@ -366,14 +366,13 @@ def test_a_name_that_means_nothing_here_is_answered_with_no_other(name: str) -> 
         ("from rubric import langsmith", "it is rubric.integrations.langsmith"),
         ("from rubric.integrations.inspect import rubric_scorer", "it is rubric.integrations.inspect_ai"),
         ("import rubric.integrations.zebra", "there are braintrust, "),
-        ("from rubric.presets import toxicity", "the ready rubrics are agent, "),
         ("from rubric.judges import LLMJudge", "write from rubric import Judge; Judge("),
         ("from rubric.runs import from_langchain", "write from rubric.runs import read; read('run.json')"),
         ("from rubric import Zebra", "dir(rubric) lists its names"),
     ],
 )
 def test_an_import_that_fails_says_where_what_was_meant_is(line: str, said: str) -> None:
-    """An adapter by the name of its tool, a ready rubric, a module that other libraries have."""
+    """An adapter by the name of its tool, a name of a module that other libraries have."""
     with pytest.raises(ImportError, match=re.escape(said)):
         exec(line)  # noqa: S102 - the line that people type
 
