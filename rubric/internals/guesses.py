@@ -25,7 +25,6 @@ from rubric.internals.fields import as_share, misspelt, nearest, suggest
 from rubric.internals.secrets import is_secret, redact
 from rubric.internals.text import shorten
 
-_GRADE = "grade(candidate, rubric, judge)"
 SHORT, _MOST_NAMED = 60, 14  # the longest value that a cure repeats, and the most names
 
 
@@ -311,7 +310,9 @@ def name_cure(name: str, module: str, homes: Mapping[str, str]) -> str:
     elsewhere = f"it is in {home}: from {home} import {name}" if home else ""
     if meant := _name_cure(name, homes, module):
         return f"; {meant}" + (f"; or {elsewhere}" if home else "")
-    if adapter := f"; {elsewhere}" if home else _adapter_cure(name) if module == "rubric" else "":
+    if home:
+        return f"; {elsewhere}"
+    if module == "rubric" and (adapter := _adapter_cure(name)):
         return adapter
     opposite = re.sub("^(not|no|non)_?(?=[A-Z]|_)", "", name, flags=re.IGNORECASE)
     if opposite != name and (check := misspelt(opposite, _checks())):
@@ -334,19 +335,20 @@ def module_cure(module: str, wanted: Collection[str], homes: Mapping[str, str]) 
         if cure := _adapter_cure(last) or name_cure(name, "rubric", homes):
             return cure
     if module.startswith("rubric.integrations."):
-        return f"; there are {', '.join(_adapters())}; in any other tool, write from rubric import grade; {_GRADE}"
+        return f"; there are {', '.join(_adapters())}; in any other tool, a function calls grade"
     return "; names are in rubric itself: from rubric import Rubric, grade; its error for any other name has the module"
 
 
 def _adapters() -> list[str]:
-    found = (each.name for each in resources.files("rubric.integrations").iterdir())
-    return sorted(name.removesuffix(".py") for name in found if name.endswith(".py") and name[0] != "_")
+    """Return the tools that have a module in `rubric.integrations`."""
+    found = {each.name.removesuffix(".py") for each in resources.files("rubric.integrations").iterdir()}
+    return sorted(name for name in found - {"mapping"} if name[0] != "_")
 
 
 def _adapter_cure(name: str) -> str:
     """Return the end of the message on *name*, of a tool, if there is a module for it; else ''."""
     near = next((each for each in _adapters() if each == name or each.startswith(f"{name}_")), "")
-    return f"; it is rubric.integrations.{near}" if near and near != "mapping" else ""
+    return f"; it is rubric.integrations.{near}" if near else ""
 
 
 def _name_cure(name: str, homes: Mapping[str, str], module: str = "") -> str:
