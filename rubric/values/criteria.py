@@ -181,7 +181,7 @@ SUB_AGENT = "sub-agent "
 
 def _is_turn(_: Any, attribute: Attribute[Any], value: object) -> None:
     if isinstance(value, str) and value.removeprefix(SUB_AGENT) in ("", value):
-        turn = r"(first|all|every|any|final|(?:turn )?(\d{1,3})) ?(?:turns?)?"
+        turn = r"(first|all|every|any|final|(?:turn )?(\d{1,3})) ?(?:turns?)?|\w+ (?:turns|messages|replies)"
         if value not in _ON and (said := re.fullmatch(turn, value)):  # of which the nearest name means something else
             known: dict[str, object] = {"first": 1, "final": "last turn", "all": "each turn", "every": "each turn"}
             meant = int(said[2]) if said[2] else known.get(said[1])

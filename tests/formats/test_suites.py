@@ -311,6 +311,10 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
         ("rubrics: [{name: c, criteria: [a]}]\ncases: [{output: a, rubric: {use: c}}]", "there, write rubric: {ref: c}"),
         ("cases: [{output: a, rubric: {criteria: [{text: b, on: first turn}]}}]", "'first turn'; did you mean 1?"),
         ("cases: [{output: a, rubric: {criteria: [{text: b, on: all turns}]}}]", "did you mean 'each turn'?"),
+        (
+            "cases: [{output: a, rubric: {criteria: [{text: b, on: assistant turns}]}}]",
+            "allowed: conversation, each turn, worst turn, last turn",
+        ),
         ("rubric: a b\nextends: b.yaml\ncases: [{output: a}]", "such as rubric: file://polite.yaml"),
         ("rubric: a b\nproviders: [openai:m]\ncases: [{output: a}]", "such as rubric grade s.yaml --target openai:m"),
         ("cases: [{output: a, rubric: b, matrix: {c: [d]}}]", "a matrix is that of the suite, beside its cases"),
