@@ -360,7 +360,7 @@ def check_files(context: click.Context) -> None:
 
 
 def _check_words(command: click.Command, files: Sequence[str]) -> None:
-    """Refuse *files* that are none: judges, revisions of one, and options without dashes."""
+    """Refuse words among *files* that name none: judges, revisions of a file, and options without dashes."""
     if change := move_judge(command, files):
         raise WrongLineError("a judge is an option", change)
     if (revised := from_git(command, files))[0]:

@@ -29,12 +29,7 @@ from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.text import Text
 
 from rubric import Grade, RubricError, Ungraded
-from rubric.commands.file_arguments import (
-    WrongLineError,
-    check_files,
-    is_report,
-    kind_of,
-)
+from rubric.commands.file_arguments import WrongLineError, check_files, is_report, kind_of
 from rubric.commands.messages import in_options
 from rubric.commands.written_files import check_written, folder_first, in_folder, written_by
 from rubric.commands.wrong_lines import meant, once, with_own

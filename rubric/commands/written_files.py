@@ -50,10 +50,13 @@ def check_written(context: click.Context) -> None:
         WrongLineError: It has the line that makes the folder.
     """
     for option in context.command.params:
+        name, makes_folder = written_by(context.command, option.name or "")
+        if not name or makes_folder or context.meta.get(TRIAL):
+            continue
         given: Any = context.params.get(option.name or "")
         for value in given if isinstance(given, tuple) else [given] * (given is not None):
-            name, makes_folder = written_by(context.command, option.name or "")
-            if name and not makes_folder and (change := folder_first(str(value))) and not context.meta.get(TRIAL):
+            if change := folder_first(str(value)):
                 said = f"{option.opts[0]} {value}: there is no folder {Path(value).parent}"
-                change = {} if re.match(r"\w{2,}:/", str(value)) else change
-                raise WrongLineError(said + "; name a file in one that is there" * (not change), change)
+                if re.match(r"\w{2,}:/", str(value)):  # an address
+                    raise WrongLineError(f"{said}; name a file in one that is there", {})
+                raise WrongLineError(said, change)

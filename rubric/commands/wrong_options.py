@@ -14,15 +14,7 @@ import click
 from attrs import frozen
 
 from rubric import RubricError
-from rubric.commands.file_arguments import (
-    MODEL,
-    TRIAL,
-    Change,
-    are_enough,
-    find_command,
-    first_row,
-    kind_of,
-)
+from rubric.commands.file_arguments import MODEL, TRIAL, Change, are_enough, find_command, first_row, kind_of
 from rubric.commands.written_files import written_by
 from rubric.internals.guesses import cures_in, term_of, word_cure
 
@@ -31,7 +23,7 @@ Unit = tuple[str, Sequence[str]]
 Words of a line, and what they are: "" an argument, the name of a parameter, or, in capitals, what a change is made of.
 
 FILE 1 is the argument at a place, ARGUMENTS all of them, COMMAND another command, TEXT what is piped, FIRST what the
-shell does before, > the file for what is printed, SENTENCE a line that is none; "without" has what is left out.
+shell does before, > the file for what is printed; SENTENCE says that none is printed; "without" has what is left out.
 """
 
 UNITS = re.compile(

@@ -126,8 +126,9 @@ class Columns:
         columns = {name: self.named.get(name, name) for name in self._fields}
         if "variables" in self.named:
             columns["variables"] = None
-        fields = {name: _cell(row, column) for name, column in columns.items() if column is not None}
-        return {name: cell for name, cell in fields.items() if cell is not _ABSENT} | self._variables(row)
+        fields = {name: row[column] for name, column in columns.items() if column is not None and column in row}
+        paths = {name: _cell(row, column) for name, column in columns.items() if column and "." in column}
+        return fields | {name: cell for name, cell in paths.items() if cell is not _ABSENT} | self._variables(row)
 
     def names_in(self, rows: Iterable[Mapping[Any, Any]]) -> list[Any]:
         """Return the columns of *rows*, in order: where one that looks like a text holds several, those in it."""
@@ -135,14 +136,9 @@ class Columns:
 
     def _paths(self, name: Any, cell: Any) -> Iterator[Any]:
         used = {*self._used(), *self.named}
-        texts = {"output", "input", "reference", "context"} if name not in (*self._fields, *used) else set[str]()
         is_path = any(each.startswith(f"{name}.") for each in used)
-        if (
-            isinstance(name, str)
-            and isinstance(cell, Mapping)
-            and cell
-            and (is_path or texts & {*self.means(name)[:1]})
-        ):
+        is_text = name not in (*self._fields, *used) and isinstance(name, str) and {*self.means(name)[:1]} & _TEXTS
+        if isinstance(cell, Mapping) and cell and (is_path or is_text):
             for key in cell:
                 yield from self._paths(f"{name}.{key}", cell[key])
         else:
@@ -151,10 +147,10 @@ class Columns:
     def _variables(self, row: Mapping[Any, Any]) -> dict[str, Any]:
         """Return the variables that *row* has in named columns: one that holds them all, or one for each of them."""
         named = self.named.get("variables") or ()
-        if isinstance(named, str) and isinstance(row.get(named), Mapping):
-            return {"variables": row[named]}
-        names = [name for name in ([named] if isinstance(named, str) else named) if name in row]
-        held = {name: None if is_missing(row[name]) else row[name] for name in names}
+        if isinstance(named, str) and isinstance(whole := _cell(row, named), Mapping):
+            return {"variables": whole}
+        cells = {name: _cell(row, name) for name in ([named] if isinstance(named, str) else named)}
+        held = {name: None if is_missing(cell) else cell for name, cell in cells.items() if cell is not _ABSENT}
         for name, value in held.items():
             if isinstance(value, str) and value.lstrip().startswith("{"):
                 why = f"column {name!r} holds {shorten(value, 40)!r}, a mapping as text; give rows with mappings, or"
@@ -236,13 +232,11 @@ class Columns:
     def _likely_columns(self, names: Iterable[object]) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yield the columns that look like a field and are neither used nor ignored, with the fields they may be."""
         used = {*self._used(), *self.named}
-        used |= {*self._fields, *(name.partition(".")[0] for name in used)}
+        used |= {name.partition(".")[0] for name in used}
         for name in names:
-            if (
-                isinstance(name, str)
-                and {name, name.partition(".")[0]}.isdisjoint(used)
-                and (means := self.means(name))
-            ):
+            outer = name.partition(".")[0] if isinstance(name, str) else name
+            is_used = outer in self._fields or name in used or outer in used
+            if isinstance(name, str) and not is_used and (means := self.means(name)):
                 yield name, means
 
     def _with(self, unused: Mapping[str, tuple[str, ...]], there: Iterable[str]) -> dict[str, str | None]:
@@ -254,7 +248,7 @@ class Columns:
         return {name: given[name] for name in (*self._fields, *given) if name in given}
 
 
-_ABSENT = object()
+_TEXTS, _ABSENT = frozenset({"output", "input", "reference", "context"}), object()
 
 
 def _cell(row: object, column: str) -> Any:

@@ -370,22 +370,28 @@ def _named(name: str, module: str = "") -> str:
 
 def _with_imports(cure: str) -> str:
     """Return *cure*, of a name that is not there, with the imports of all that its lines call."""
-    for found, code in lines_in(f"; {cure}"):
-        cure = f"; {cure}".replace(found + code, f"{found}{imports_of(code, whole=True)}{code}", 1).removeprefix("; ")
-    return cure
+    told = f"; {cure}"
+    for found, code in lines_in(told):
+        told = told.replace(found + code, f"{found}{imports_of(code, whole=True)}{code}", 1)
+    return told.removeprefix("; ")
 
 
 def metric_text(name: str) -> str:
     """Return what the metric *name* asks: `FaithfulnessMetric`, or `RAG_GROUNDEDNESS_PROMPT`; '' if it is unknown."""
-    name = re.sub("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    name = _in_words(name)
     bare = re.sub("^(rag|llm|custom)_|_(metric|prompt|evaluator|scorer?)$", "", name)
     return next((text for text, words in table()["metrics"].items() if {name, bare} & {*words.split()}), "")
 
 
 def metric_cure(name: str) -> str:
     """Return the criterion that a metric's *name* stands for, as a text in quotes; else the words of the name."""
-    words = re.sub("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name).lower().removesuffix("metric")
-    return f'"{metric_text(name) or words.replace("_", " ").strip().capitalize()}"'
+    words = _in_words(name).removesuffix("_metric").replace("_", " ")
+    return f'"{metric_text(name) or words.capitalize()}"'
+
+
+def _in_words(name: str) -> str:
+    """Return *name* as `answer_relevancy`, also where it is `AnswerRelevancy`."""
+    return re.sub("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
 def _checks() -> list[str]:

@@ -30,7 +30,8 @@ class UnknownAttributeError(AttributeError):
 
     def __init__(self, kind: type, attribute: str, value: object = None) -> None:
         super().__init__(kind, attribute)
-        self.kind, self.attribute = kind, attribute
+        self.kind = kind
+        self.attribute = attribute
         self._value = value
 
     def __reduce__(self) -> tuple[type[Self], tuple[type, str]]:
@@ -48,7 +49,8 @@ class UnchangeableError(FrozenInstanceError):
 
     def __init__(self, kind: type, attribute: str, given: str = "...", of: str = "id") -> None:
         AttributeError.__init__(self, kind, attribute, given, of)  # the class between takes no arguments
-        self.kind, self.attribute = kind, attribute
+        self.kind = kind
+        self.attribute = attribute
 
     def __str__(self) -> str:
         from rubric.internals.guesses import change_cure  # noqa: PLC0415 - needed for errors alone

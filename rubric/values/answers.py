@@ -59,6 +59,7 @@ class YesNo(Answer, Shown):
     """Yes (1) or no (0): the criterion holds or it does not."""
 
     words: ClassVar[str] = "yes or no"
+    """The answers there are, in a few words."""
 
     def place(self, value: Said) -> float:
         """Return the place in 0..1 of *value*."""
@@ -81,6 +82,7 @@ class Unit(Answer, Shown):
     """
 
     words: ClassVar[str] = "0..1"
+    """The answers there are, in a few words."""
 
     flag: bool = field(default=False, kw_only=True, validator=flag)
 

@@ -126,7 +126,8 @@ def slug(text: str, limit: int = 48) -> str:
     from hashlib import sha256  # noqa: PLC0415 - for long texts alone
 
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:10]
-    return f"{words[: limit - 11].rsplit('-', 1)[0] if words else 'criterion'}-{digest}"
+    head = words[: limit - 11].rsplit("-", 1)[0] if words else "criterion"
+    return f"{head}-{digest}"
 
 
 _METRICS = frozenset({  # those of one word in the table of guesses, which is loaded for errors alone

@@ -440,3 +440,12 @@ def test_one_row_with_columns_in_others_is_answered_with_the_candidate() -> None
     made = eval(line, {"row": IN_OTHERS[0]})  # noqa: S307 - the line that the error proposes
     candidate: Any = evaluate(made, POLITE, "offline").candidate
     assert candidate.context == "Friday"
+
+
+def test_variables_may_lie_in_another_column() -> None:
+    """One of them, or a mapping of all."""
+    named = {"output": "outputs.answer", "input": "inputs.question"}
+    one, _ = grade_many(IN_OTHERS, POLITE, "offline", columns={**named, "variables": "inputs.context"}).collect()
+    assert dict(one.variables) == {"inputs.context": "Friday"}
+    all_, _ = grade_many(IN_OTHERS, POLITE, "offline", columns={"output": "outputs.answer", "variables": "inputs"})
+    assert dict(all_.variables) == {"question": "When?", "context": "Friday"}

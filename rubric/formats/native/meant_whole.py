@@ -63,7 +63,7 @@ def _names(data: object) -> Iterator[str]:
 
 @cache
 def _kinds() -> frozenset[str]:
-    """Return the words for keys and for kinds, which a line has in words of its own."""
+    """Return the words for keys and kinds, for which a line has other ones."""
     owners = ("Criterion", "DecisionTree", "Message", "ToolCall", "Anchor", "Choice", "Leaf", "ScoreRange", "every")
     arguments = [table()["arguments"].get(owner, {}) for owner in owners]
     sections = [*table()["keys"].values(), *table()["named"].values(), table()["metrics"], *arguments]
