@@ -122,6 +122,9 @@ class Report(NoTruth, Listed[Row], Plain):
     def __repr__(self) -> str:
         return f"<Report {self.suite!r}: {self.tally}, {self.usage}>"
 
+    def __str__(self) -> str:
+        return self.render().strip()
+
     def _repr_html_(self) -> str:
         from rubric.view.suite_page import card  # noqa: PLC0415 - only notebooks need it
 

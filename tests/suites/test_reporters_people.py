@@ -143,6 +143,15 @@ def test_the_summary_counts_cases_calls_tokens_and_cost() -> None:
     assert "tokens, $0.0187, 2.5 s" in told
 
 
+def test_a_printed_report_shows_each_case_as_the_command_does() -> None:
+    """`print(report)` shows each case with its criteria, as `rubric grade` does; its `repr` is one line."""
+    shown = str(REPORT)
+    assert shown == REPORT.render("pretty").strip()
+    assert all(row.id in shown for row in REPORT)
+    assert repr(REPORT).startswith("<Report")
+    assert "\n" not in repr(REPORT)
+
+
 def test_there_is_colour_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A log file has none."""
     monkeypatch.setenv("TERM", "xterm-256color")
