@@ -18,6 +18,7 @@ if __name__ == "__main__" and not sys.flags.safe_path:
 
 import gc
 import io
+import signal
 import traceback
 
 import click
@@ -53,6 +54,8 @@ def run() -> None:
         # A terminal that cannot show a character gets its escape, and not a traceback.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    # A scheduler or a container that ends a run loses no more by it than Ctrl-C does.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         main()
     except Exception:  # noqa: BLE001 - an error of a plug-in or of ours; Python's own exit code says "failed"

@@ -179,7 +179,7 @@ def killed_run(
                 raise RuntimeError(f"the child ended after {done} kills; give it more items")
             asked = len(server.paid)
             child.send_signal(sign)
-            if (code := child.wait()) != (INTERRUPTED if sign == signal.SIGINT else -sign):
+            if (code := child.wait()) != (-sign if sign == signal.SIGKILL else INTERRUPTED):
                 figures = f"{asked} of {2 * items} requests before, {len(server.paid)} after"
                 raise RuntimeError(f"a child that got {sign.name} ended with {code}: {figures}")
             done += 1

@@ -522,7 +522,7 @@ def test_what_a_file_includes_may_be_in_a_wider_folder(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_run_tells_what_is_known(tmp_path: Path) -> None:
-    """The cases that were finished keep their results; the others are ungraded."""
+    """Where a scheduler ends it by SIGTERM, as after Ctrl-C, cases that were finished keep their results."""
     file, out = tmp_path / "s.yaml", tmp_path / "r.json"
     checked = "{id: a, output: Hello, rubric: [{text: Says hello, check: {contains: Hello}}]}"
     file.write_text(f"suite: s\ncases: [{checked}, {{id: b, output: Hi, rubric: Is polite}}]\n")
@@ -535,7 +535,7 @@ def test_an_interrupted_run_tells_what_is_known(tmp_path: Path) -> None:
         )
         while not endpoint.requests and process.poll() is None:
             time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
         _, told = process.communicate()
     assert process.returncode == 130, told
     assert b"interrupted: 1 of 2 cases of 's' were finished; 0 calls" in told
