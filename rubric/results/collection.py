@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from rubric.errors import CallError, DefinitionError, LoadError, Problem
 from rubric.internals.fields import as_found, as_path, refuse, suggest
@@ -52,7 +52,7 @@ def _as_results(value: Iterable[Grade | Ungraded]) -> tuple[Grade | Ungraded, ..
     return results
 
 
-_GROUPED_BY = ("tag", "group", "key", "verdict", "rubric", "judge")
+_GROUPED_BY = ("tag", "group", "key", "verdict", "rubric", "judge", "member")
 
 _NO_VALUE = "(none)"
 """The group of results without a value."""
@@ -82,7 +82,7 @@ def places_by(
     if known := {name for result in results for name in result.variables}:
         others = sorted(one for one in {*_GROUPED_BY, *known} if one != by)
         raise DefinitionError("by", f"no result has {shorten(repr(by), 80)}{suggest(str(by), others)}")
-    named = "tag, group, key, verdict, rubric, judge, a variable of the candidates or a function of a result"
+    named = "tag, group, key, verdict, rubric, judge, member, a variable of the candidates or a function of a result"
     raise refuse("by", by, f"{named}; no result here has it: {cure}")
 
 
@@ -93,6 +93,19 @@ def _values_of(result: Grade | Ungraded | Record, by: str | Callable[[Any], obje
     found = by(result) if callable(by) else variables.get(by, getattr(result, by, None) if by in _GROUPED_BY else None)
     name = getattr(found, "name", found)
     return [] if name is None or name == "" else [str(name)]
+
+
+def _votes_of(results: Sequence[Grade | Ungraded]) -> dict[str, Grades]:
+    """Return the votes of each member, by its name: with its number where others have the same."""
+    found: dict[str, list[Grade | Ungraded]] = {}
+    for result in results:
+        names = [vote.judge.name for vote in result.votes]
+        about = {name: getattr(result, name) for name in ("index", "key", "group", "variables", "tags", "candidate")}
+        for n, (name, vote) in enumerate(zip(names, result.votes, strict=True), 1):
+            found.setdefault(name if names.count(name) == 1 else f"{name} {n}", []).append(evolve(vote, **about))
+        if not names:  # it was refused before a judge was asked
+            found.setdefault(_NO_VALUE, []).append(result)
+    return {name: Grades(votes) for name, votes in found.items()}
 
 
 class Figure(Guided, float):
@@ -270,11 +283,14 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
 
         Args:
             what: `tag` (of a suite's cases), `group`, `key`, `verdict`, `rubric`, `judge`, the name of a variable of
-                the candidates, or a function of a result. Results without a value are under `(none)`.
+                the candidates, or a function of a result. Results without a value are under `(none)`. `member` gives
+                the votes of each member of a jury, a panel or a cascade, as results of the candidates.
 
         Raises:
             DefinitionError: No result has it.
         """
+        if what == "member" and any(result.votes for result in self.results):
+            return _votes_of(self.results)
         groups = places_by(self.results, what)
         if without := sorted({*range(len(self))}.difference(*groups.values())):
             groups[_NO_VALUE] = [*groups.get(_NO_VALUE, ()), *without]

@@ -106,7 +106,7 @@ class Result(NoTruth, Listed[Finding]):
         outcome: Their score, bounds and verdict.
         usage: The requests, tokens and money used, unreadable replies and failed attempts included.
         votes: The results of the members of a jury, a panel or a cascade.
-        failures: Every failure, in order; also of calls for which a later attempt succeeded.
+        failures: Why requests gave no verdict, in order, also where asking again did; not what a retry mended.
         warnings: Remarks for people: invisible characters, parameters that were not sent, a pass that contradicts its
             score.
         degenerate: Why the candidate was answered without a call; empty if it was not.

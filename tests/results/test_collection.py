@@ -35,6 +35,7 @@ from rubric.results import Counts
 from rubric.results.collection import Grades
 from rubric.scoring.intervals import mean_interval, share_interval, t_quantile
 from rubric.testing.scripted_model import ScriptedModel
+from rubric.trust import Labels, agreement
 from rubric.values.requests import Ask, Usage
 from rubric.values.run_rules import call
 from rubric.values.runs import Run, ToolCall
@@ -269,6 +270,23 @@ def test_the_cases_of_a_suite_are_grouped_by_tag() -> None:
     cases = [Case("a", RUBRIC, output="A", tags=["x", "y"]), Case("b", RUBRIC, output="B", tags=["y"])]
     grades = Suite("s", cases=cases).run("offline").grades
     assert {tag: len(results) for tag, results in grades.by("tag").items()} == {"x": 1, "y": 2}
+
+
+def test_the_votes_of_each_member_are_results_of_the_candidates() -> None:
+    """By its name, or with a number where several have it; each has the candidate's place and key, for its labels."""
+    rows = [Candidate("kind words", key="a"), None, Candidate("rude", key="b")]
+    same = grade_many(rows, "kind", Jury("offline", 2, early_stop=False)).collect().by("member")
+    assert [*same] == ["offline 1", "offline 2", "(none)"]
+    assert [(vote.index, vote.key, vote.score) for vote in same["offline 2"]] == [(0, "a", 1), (2, "b", 0)]
+    assert same["(none)"][0].index == 1
+    others = Panel([Judge("offline"), Judge(ScriptedModel(lambda _: 1), identity="m")])
+    by = grade_many(rows[2:], "kind", others).collect().by("member")
+    assert [votes.summary().usage.calls for votes in by.values()] == [1, 1]
+    found = agreement(by["offline"], Labels({"b": False}))
+    assert found.overall is not None
+    assert found.overall.n == 1
+    with pytest.raises(DefinitionError, match="no result here has it"):
+        grade_many(["kind"], "kind", "offline").collect().by("member")
 
 
 def test_they_become_json_lines(grades: Grades, tmp_path: Path) -> None:
