@@ -264,14 +264,16 @@ def _check_sides(context: click.Context) -> None:
 @click.command(cls=Command, check=_check_sides)
 @click.argument("pairs", type=PATH)
 @click.argument("rubric", type=PATH)
-@take(f"{JUDGE} one_order columns out {PAYING} form")
+@take(f"{JUDGE} one_order least columns out {PAYING} form")
 def prefer(pairs: Path, rubric: Path, *, judge: Any, columns: Sequence[str], out: Path | None, **given: Any) -> None:
     """
     Say which of two is better, for each pair in a file.
 
     PAIRS is JSON lines or CSV with a and b and, if known, input, reference, context, key, group, model_a, model_b.
 
-    Exit codes: 0 all pairs judged, 2 bad input, or a pair without a verdict.
+    The win rate is that of a, or of the system that is named first; for --min, have the new one there.
+
+    Exit codes: 0 all pairs judged, 1 the win rate is below --min, 2 bad input, or a pair without a verdict.
     """
     both, loaded = not given["one_order"], load(rubric)
     rows, remark = pairs_of(pairs, columns_of(columns))
@@ -287,3 +289,5 @@ def prefer(pairs: Path, rubric: Path, *, judge: Any, columns: Sequence[str], out
     print_result(found, given["form"])
     if missing := found.counts["unjudged"]:
         raise Refusal(f"{missing} of {len(found)} pairs have no verdict")
+    interval = found.win_rate().interval
+    sys.exit(WORSE if given["least"] is not None and interval and interval[1] < given["least"] else FINE)

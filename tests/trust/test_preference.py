@@ -384,6 +384,16 @@ def test_the_command_prefers_the_rows_of_a_file(tmp_path: Path) -> None:
     assert failed.exit_code == 2
 
 
+def test_the_command_fails_where_the_first_loses_beyond_chance(tmp_path: Path) -> None:
+    """`--min 0.5` gives exit code 1 if the whole interval of its win rate lies below one half, and 0 else."""
+    (tmp_path / "rubric.yaml").write_text("criteria: [Thanks for waiting]\n")
+    for losses, sides, code in [(10, "ab", 1), (10, "ba", 0), (2, "ab", 0)]:
+        pair = dict(zip(sides, ("Wait.", "Thanks for waiting."), strict=True))
+        (tmp_path / "pairs.jsonl").write_text(f"{json.dumps(pair)}\n" * losses)
+        line = ["prefer", tmp_path / "pairs.jsonl", tmp_path / "rubric.yaml", "-j", "offline", "--min", "0.5"]
+        assert CliRunner().invoke(main, [*map(str, line)]).exit_code == code
+
+
 @each_row(("day", "outcome"), [("tie", "inconsistent"), ("2", "tie")])
 def test_the_whole_is_a_tie_only_if_both_orders_say_so(day: str, outcome: str) -> None:
     """Criteria whose orders disagree may cancel out in each order, or by chance over both."""
