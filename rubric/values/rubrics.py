@@ -475,17 +475,21 @@ class Rubric(Building, Answer, Shown, Listed[Criterion]):
 
     def revising(self, id: str, /, **changes: Any) -> Self:
         """Return the rubric with *changes* to the fields of the criterion called *id*."""
-        self._must_have(id)
+        self._must_have(id, "revising", **changes)
         check_options(changes)
         changes = only_answer(changes)
         check_gate(changes.get("polarity", self[id].polarity), changes)
         return evolve(self, criteria=[evolve(c, **changes) if c.id == id else c for c in self.criteria])
 
-    def _must_have(self, id: str) -> None:
+    def _must_have(self, id: str, method: str = "without", /, **changes: Any) -> None:
         if not isinstance(id, str):
             raise refuse("id", id, "the id of a criterion")
-        if id not in {c.id for c in self.criteria}:
-            raise DefinitionError("id", f"no criterion {id!r}{fields.suggest(id, [c.id for c in self.criteria])}")
+        if id not in (known := [c.id for c in self.criteria]):
+            call = f"{method}({', '.join([repr(id), *(f'{name}={value!r}' for name, value in changes.items())])})"
+            held = [c.id for c in self.criteria if isinstance(c.answer, Rubric) and id in c.answer.ids]
+            lines = [f"rubric.revising({each!r}, answer=rubric[{each!r}].answer.{call})" for each in held]
+            said = f"; it is in {held[0]!r}: write {lines[0]}" if held else fields.suggest(id, known)
+            raise DefinitionError("id", f"no criterion {id!r}{said}")
 
     # -- showing -----------------------------------------------------------------------------------
 

@@ -255,6 +255,16 @@ def test_a_rubric_remembers_no_criterion_that_was_refused() -> None:
     assert start.expects("b", id="b")["b"].text == "b"
 
 
+def test_a_criterion_of_a_rubric_within_is_changed_by_the_line_that_is_printed() -> None:
+    """An id that only a rubric within has is refused, with the line that changes it there."""
+    rubric = Rubric("r", ["Is short"]).includes(Rubric("tone", ["Is kind", "Is clear"]), id="style")
+    for call, left in [(lambda: rubric.revising("is-kind", weight=2), 2), (lambda: rubric.without("is-kind"), None)]:
+        with pytest.raises(DefinitionError, match="it is in 'style': write ") as refused:
+            call()
+        changed = eval(str(refused.value).partition("write ")[2], {"rubric": rubric})  # noqa: S307 - our own line
+        assert changed["style"].answer.weights.get("is-kind") == left
+
+
 def test_without_and_revising_undo_and_redo() -> None:
     """By id; the others stay where they are."""
     start = Rubric().expects("a", id="a").expects("b", id="b").expects("c", id="c")
