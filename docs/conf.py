@@ -7,7 +7,6 @@ import re
 from importlib.metadata import version as version_of
 from typing import TYPE_CHECKING
 
-from rubric.grading import reply_parser
 from rubric.internals.lazy_names import public_names
 
 if TYPE_CHECKING:
@@ -24,8 +23,7 @@ copyright = "2026, the rubric authors"
 release = version = version_of("rubric-grade")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
-myst_enable_extensions = ["deflist", "substitution"]
-myst_substitutions = {"reply_table": reply_parser.__doc__}
+myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build", "examples", "_static"]
 

@@ -1,32 +1,9 @@
 """
 Read findings from a reply. A reply is untrusted text: an unclear one has no verdict, never a guessed one.
 
-| the reply | becomes |
-|---|---|
-| JSON, alone, in prose, in a fence, after `<think>...</think>` | read |
-| near-JSON: trailing commas, single quotes, Python literals, bare keys | unsealed: read; sealed: unreadable |
-| near-JSON in which a value would have to be guessed, such as `80%` | unreadable |
-| several objects | the last one with the keys that were asked for; sealed: only those with this ask's nonce |
-| an object within another, or after one that does not end | not a verdict |
-| a number as text, `"8/10"` for a range that ends at 10 | that number |
-| `pass`, `passed`, `satisfied`, `met`, `yes` and their opposites | yes or no |
-| a verdict on a guard or a penalty under another key than the one asked for (`passed`) | unreadable |
-| `reasoning`, `explanation`, `rationale` | the reason |
-| null for the verdict | abstained, if the rubric allows that |
-| no object, no verdict, a verdict of the wrong kind | unreadable |
-| NaN, infinities, a score outside its range, a choice off the menu | unreadable |
-| a whole number where a label is a number: `1` for the choice "1" | that choice |
-| a level that is not whole, such as 7.5 | unreadable, in whatever form the levels are written |
-| a key that occurs twice, or two verdicts that disagree | unreadable |
-| an object that is word for word in the candidate (unsealed), or does not end with the nonce (sealed) | not a verdict |
-| sealed: remains of another object beside the verdict, or a part of the verdict that could be quoted | unreadable |
-| cut at the token limit, or within `<think>` | truncated |
-| a free text, for a judge with a `reader` | see `rubric.grading.free_text` |
-| a refusal | refusal |
-| no text | bad response |
-
-An unreadable reply is `Unjudged`, never a score. A type of answer has its verdict here whole: the form in which a judge
-is asked for it (`shape_of`), and how it is read.
+An unreadable reply is `Unjudged`, never a score. The table of replies, and of what each becomes, is
+`docs/reference/replies.md`. A type of answer has its verdict here whole: the form in which a judge is asked for it
+(`shape_of`), and how it is read.
 """
 
 from __future__ import annotations
