@@ -21,7 +21,7 @@ from rubric.engine.rate_limits import FairQueue, of_one_process
 from rubric.errors import DefinitionError, ModelError, Wording
 from rubric.internals.fields import as_map, check_number, count, number, optional, refuse, suggest
 from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.guided import guided_init
+from rubric.internals.guided import Guided, guided_init
 from rubric.internals.text import counted
 from rubric.models.offline import OFFLINE
 from rubric.models.pricing import dearest, model_name, price, priced
@@ -160,7 +160,7 @@ def _as_prices(value: Mapping[str, tuple[float, float]]) -> FrozenMap:
 
 @guided_init
 @define(eq=False, repr=False)
-class Budget:
+class Budget(Guided):
     """
     What may be spent. Every request passes it, retries and re-asks included.
 

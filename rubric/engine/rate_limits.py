@@ -29,7 +29,7 @@ from attrs import define, evolve, field, frozen
 from rubric.errors import DefinitionError, ModelError
 from rubric.internals.fields import as_map, count, number, optional
 from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.guided import guided_init
+from rubric.internals.guided import Guided, guided_init
 from rubric.models.retry import LONGEST_WAIT
 from rubric.values.requests import Ask, Commit, Failure, Reply
 
@@ -56,7 +56,7 @@ def _as_models(value: Mapping[str, Limits]) -> FrozenMap:
 
 @guided_init
 @frozen
-class Limits:
+class Limits(Guided):
     """
     How fast each model may be asked. Every request passes these limits, retries included.
 

@@ -628,7 +628,7 @@ def order_error(
     message = error.message
     if error.field in call.positional_only:  # a call within takes it by its name
         message = message.replace(f" {error.field}=", " ")
-    cure = call.completed(call.cure_of(error)) if ", got " in message else ""
+    cure = call.completed(call.cure_of(error)) if re.search(", got |^unknown value", message) else ""
     if cure and (cure not in message or message != error.message):
         said = message if cure in message else _with_cure(message, cure)
         return CallError(error.field, call.checked(said, {error.field: None}))

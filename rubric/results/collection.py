@@ -141,15 +141,21 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
 
     def _text_cure(self, at: object) -> str:
         """Return the expression for `grades[at]`: of the result with that key, of columns, or for a condition."""
+        condition = "a condition is a function, such as grades.filter(lambda g: g.passed)"
         if not isinstance(at, str):
-            if isinstance(at, list) and all(isinstance(each, str) for each in at):
-                return f"write grades.to_pandas()[{at!r}]"
-            return "a condition is a function, such as grades.filter(lambda g: g.passed)"
+            is_columns = isinstance(at, list) and all(isinstance(each, str) for each in at)
+            return f"write grades.to_pandas()[{at!r}]" if is_columns else condition
         if any(result.key == at for result in self.results):
             return f"write grades.by('key')[{at!r}][0]"
         if at in self._ids():
             return f"each result has its own: [g[{at!r}] for g in grades]"
-        return f"write [g.{at} for g in grades]" if hasattr(Grade, at) else "give one: [0]"
+        is_variable = any(at in result.variables for result in self.results)
+        if is_variable or hasattr(Grade, at):
+            each = f"variables[{at!r}]" if is_variable else at
+            return f"write [g.{each} for g in grades]; {condition}"
+        from rubric.internals.guesses import item_cure  # noqa: PLC0415 - needed for errors alone
+
+        return item_cure(self, at)[2:] or "give one: [0]"
 
     def __len__(self) -> int:
         return len(self.results)

@@ -179,7 +179,7 @@ class Difference(Presented, Listed[CriterionDifference]):
             lines.append("No difference is so large that 80 % of such comparisons find it; grade more candidates.")
         else:
             lines.append(f"A difference of {lead.detectable:.3f} is found by 80 % of such comparisons.")
-        return [*lines, *self.notes]
+        return [*lines, "Each difference is that of the new run, given first, less the old one.", *self.notes]
 
     def tables(self) -> list[Table]:
         """Each criterion in a row; then each group."""

@@ -35,6 +35,7 @@ _ALL, _END, _LACKING = "arguments", sys.maxsize, object()
 """The name that stands for all arguments; the number of what is missing; the key of a call without the argument."""
 
 _LONGEST, _MOST_SAID = 120, 5
+_ROLES: Final = frozenset({"user", "assistant", "system", "developer"})
 _MARKS: Final = (".", ":", "/", "__")
 """What stands between a tool and its server: `mcp__bank__refund`, `functions.refund`."""
 
@@ -139,7 +140,7 @@ def judge(rule: RunRule, run: Run, since: int, before: str) -> Verdict:
         breaches = tuple(Breach(*step, why) for step, (_, why) in found)
         more = f"; and {len(breaches) - _MOST_SAID} more" if len(breaches) > _MOST_SAID else ""
         said = "; at ".join(map(str, breaches[:_MOST_SAID]))
-        return Verdict(met=False, reason=f"{rule}: broken at {said}{more}{_unknown(rule, run)}", breaches=breaches)
+        return Verdict(met=False, reason=f"{rule}: broken at {said}{more}{_unknown(rule, run)}{_unsaid(rule, run)}", breaches=breaches)
     if not complete and not (settled and (rule.start is None or rule.end is None)):  # else another part may begin
         lost = "; a result stands with its call, {name: search, result: found}" * any(map(_is_lost, run.events))
         return Verdict(met=None, reason=f"{rule}: unknown, since the log lacks a part of the run{lost}")
@@ -151,7 +152,7 @@ def judge(rule: RunRule, run: Run, since: int, before: str) -> Verdict:
     why = "kept" if lacks is None else f"kept vacuously, since there is no {lacks}"
     why += _unknown(rule, run) if rule.kind == "at_most" else ""
     alike = _alike(lacks or rule.event, run) if lacks or rule.kind == "never" else ""
-    return Verdict(met=True, reason=f"{rule}: {why}{alike}", vacuous=lacks is not None)
+    return Verdict(met=True, reason=f"{rule}: {why}{alike}{_unsaid(rule, run)}", vacuous=lacks is not None)
 
 
 def _alike(lacks: Matcher, run: Run) -> str:
@@ -160,6 +161,14 @@ def _alike(lacks: Matcher, run: Run) -> str:
     called = (call.name for _, call, _ in _places(run, count(), {}) if isinstance(call, ToolCall))
     other = next((each for each in called if each.lower().endswith(tuple(f"{mark}{name}" for mark in _MARKS))), "")
     return f"; {other} was called, which is another name; write {f'*{name}'!r} for both" if other and name else ""
+
+
+def _unsaid(rule: RunRule, run: Run) -> str:
+    """Return a remark on a role of *rule* that no message has: it may be a text, as in `said("sorry")`."""
+    roles = {each.role for _, each, _ in _places(run, count(), {}) if type(each) is Message} | _ROLES
+    asked = (getattr(side, "role", "*") for side in (rule.event, rule.other, rule.start, rule.end))
+    unsaid = [role for role in asked if role not in roles and not {*"*?"} & {*role}]
+    return f"; no message has the role {unsaid[0]!r}; for a text, write said('assistant', {unsaid[0]!r})" if unsaid else ""
 
 
 def _unknown(rule: RunRule, run: Run) -> str:

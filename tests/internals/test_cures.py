@@ -79,7 +79,7 @@ def values() -> dict[str, Any]:
         "criterion": RUBRIC[0], "criteria": [Criterion("Is warm")], "candidate": package.Candidate("We thank you."),
         "candidates": ["We thank you."], "earlier": graded[:12], "rows": [{"answer": "We thank you."}], "judge": Judge("offline"),
         "outputs": ["We thank you."], "inputs": ["Why?"], "references": ["Thanks."], "contexts": ["Friday."], "ids": ["a"], "messages": [{"role": "assistant", "content": "Thanks."}],
-        "jury": Jury("offline", 3), "panel": Panel(["offline", "offline"]), "tree": TREE, "range": ScoreRange(1, 5),
+        "budget": package.Budget(cost=5), "jury": Jury("offline", 3), "panel": Panel(["offline", "offline"]), "tree": TREE, "range": ScoreRange(1, 5),
         "grades": graded, "finding": graded[0].findings[0], "summary": graded.summary(), "usage": graded[0].usage,
         "suite": suite, "new": graded, "old": graded, "data": RUBRIC.to_dict(), "report": report, "text": RUBRIC.to_yaml(),
         "labels": LABELS, "calibration": calibrate(graded, LABELS), "client": None, "x": 1, "case": Case("late", RUBRIC, output="No."), "row": report.rows[0], "remarks": lint(RUBRIC), "run": package.Run([package.Message("user", "Why?")]),
@@ -109,7 +109,7 @@ KINDS: dict[str, Any] = {
     "Remarks": VALUES["remarks"], "Remark": VALUES["remark"], "CriterionDifference": VALUES["criterion_difference"],
     "Difference": VALUES["difference"], "CriterionAgreement": VALUES["criterion_agreement"],
     "Grading": grade_many([], RUBRIC, "offline"), "Store": package.Store, "Matcher": package.call("search"), "Run": package.Run([package.Message("user", "Why?")]),
-    "Row": VALUES["row"], "Case": VALUES["suite"].cases[0],
+    "Budget": VALUES["budget"], "Row": VALUES["row"], "Case": VALUES["suite"].cases[0],
     "Preferences": PREFERENCES, "Preference": PREFERENCES[0],
     "Grades": VALUES["grades"], "Figure": VALUES["grades"].mean, "Summary": VALUES["summary"], "Usage": VALUES["usage"],
 }  # fmt: skip
