@@ -1,5 +1,8 @@
 # ruff: noqa: I001 - the names stand by what they are for
 
+from collections.abc import Collection
+from typing import NoReturn
+
 # Drive: a grade, its options, and what it is given.
 from .engine.grade import JudgeLike as JudgeLike
 from .engine.pipeline import CONCURRENCY as CONCURRENCY
@@ -87,3 +90,5 @@ from .formats.recognition import SURE as SURE
 from .formats.recognition import has as has
 from .formats.assertions.keys import number as number
 from .internals import plugins as plugins
+
+def refuse_name(module: str, wanted: str, own: Collection[str] = ...) -> NoReturn: ...

@@ -11,12 +11,10 @@ read on first use.
 
 from __future__ import annotations
 
-import sys
 from functools import cache
 from importlib.resources import files
 
-import rubric
-from rubric.embed import fields
+from rubric.embed import fields, refuse_name
 from rubric.errors import DefinitionError
 from rubric.formats.suites import loads_suite
 from rubric.suites.suite import Suite
@@ -61,13 +59,7 @@ def text_of(name: str) -> str:
 
 def __getattr__(name: str) -> Rubric:
     if name not in NAMES:
-        is_import = sys._getframe(1).f_code.co_name == "_handle_fromlist"  # noqa: SLF001 - what said no would be lost
-        try:
-            cure = getattr(rubric, name) and ""
-        except AttributeError as error:  # of a metric, it has the criterion
-            cure = f"; {str(error).partition('; ')[2]}" if " write " in str(error) else ""
-        message = f"module {__name__!r} has no attribute {name!r}{cure}; the ready rubrics are {', '.join(NAMES)}"
-        raise (ImportError if is_import else AttributeError)(message, name=name)
+        refuse_name(__name__, name, NAMES)
     return examples(name)[0].rubric
 
 

@@ -35,7 +35,7 @@ _ALL, _END, _LACKING = "arguments", sys.maxsize, object()
 """The name that stands for all arguments; the number of what is missing; the key of a call without the argument."""
 
 _LONGEST, _MOST_SAID = 120, 5
-_ROLES: Final = frozenset({"user", "assistant", "system", "developer"})
+_ROLES: Final = frozenset({"user", "assistant", "system", "developer", "*"})
 _MARKS: Final = (".", ":", "/", "__")
 """What stands between a tool and its server: `mcp__bank__refund`, `functions.refund`."""
 
@@ -140,7 +140,8 @@ def judge(rule: RunRule, run: Run, since: int, before: str) -> Verdict:
         breaches = tuple(Breach(*step, why) for step, (_, why) in found)
         more = f"; and {len(breaches) - _MOST_SAID} more" if len(breaches) > _MOST_SAID else ""
         said = "; at ".join(map(str, breaches[:_MOST_SAID]))
-        return Verdict(met=False, reason=f"{rule}: broken at {said}{more}{_unknown(rule, run)}{_unsaid(rule, run)}", breaches=breaches)
+        more += _unknown(rule, run) + _unsaid(rule, run)
+        return Verdict(met=False, reason=f"{rule}: broken at {said}{more}", breaches=breaches)
     if not complete and not (settled and (rule.start is None or rule.end is None)):  # else another part may begin
         lost = "; a result stands with its call, {name: search, result: found}" * any(map(_is_lost, run.events))
         return Verdict(met=None, reason=f"{rule}: unknown, since the log lacks a part of the run{lost}")
@@ -165,10 +166,10 @@ def _alike(lacks: Matcher, run: Run) -> str:
 
 def _unsaid(rule: RunRule, run: Run) -> str:
     """Return a remark on a role of *rule* that no message has: it may be a text, as in `said("sorry")`."""
-    roles = {each.role for _, each, _ in _places(run, count(), {}) if type(each) is Message} | _ROLES
-    asked = (getattr(side, "role", "*") for side in (rule.event, rule.other, rule.start, rule.end))
-    unsaid = [role for role in asked if role not in roles and not {*"*?"} & {*role}]
-    return f"; no message has the role {unsaid[0]!r}; for a text, write said('assistant', {unsaid[0]!r})" if unsaid else ""
+    asked = {getattr(side, "role", "*") for side in (rule.event, rule.other, rule.start, rule.end)} - _ROLES
+    there = {each.role for _, each, _ in _places(run, count(), {}) if type(each) is Message} if asked else set()
+    role = next((repr(role) for role in sorted(asked - there) if not {*"*?"} & {*role}), "")
+    return f"; no message has the role {role}; for a text, write said('assistant', {role})" if role else ""
 
 
 def _unknown(rule: RunRule, run: Run) -> str:
@@ -178,19 +179,11 @@ def _unknown(rule: RunRule, run: Run) -> str:
         return ""
     sides = ((rule.event, one), (rule.other or rule.event, two or one))
     calls = [(call, agent) for _, call, agent in _places(run, count(), {}) if isinstance(call, ToolCall)]
-    names = {
-        side: {name: 0 for call, of in calls if side.fits(call, of) for name in call.arguments} for side, _ in sides
-    }
+    given = {side: [call.arguments for call, of in calls if side.fits(call, of)] for side, _ in sides}
+    names = {side: dict.fromkeys(name for each in given[side] for name in each) for side, _ in sides}
     lacks = [(side, name) for side, name in dict.fromkeys(sides) if names[side] and name not in names[side]]
     said = [f"; no {side} has the argument {name!r}, but {', '.join(map(repr, names[side]))}" for side, name in lacks]
-    values = [
-        {
-            str(call.arguments[name]): call.arguments[name]
-            for call, of in calls
-            if side.fits(call, of) and name in call.arguments
-        }
-        for side, name in sides
-    ]
+    values = [{str(each[name]): each[name] for each in given[side] if name in each} for side, name in sides]
     unlike = [(a, values[1][text]) for text, a in values[0].items() if type(values[1].get(text, a)) is not type(a)]
     said += [f"; {shorten(repr(a), 60)} and {shorten(repr(b), 60)} differ: one is a text" for a, b in unlike[:1]]
     works = lacks and two in names[rule.event] and one in names[rule.other or rule.event]

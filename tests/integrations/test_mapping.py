@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -31,3 +32,21 @@ def test_a_wrong_option_of_an_adapter_is_told_the_right_one(option: dict[str, An
     with pytest.raises(DefinitionError) as refused:
         Grader(Rubric("r", ["Is polite"]), "offline", option)
     assert cure in str(refused.value)
+
+
+@each_row(
+    ("line", "cure"),
+    [
+        ("from rubric.integrations.langsmith import evaluator", "did you mean 'rubric_evaluator'?"),
+        ("from rubric.integrations.langsmith import create_llm_as_judge", "; grade('the reply', "),
+        ("from rubric.integrations.trl import reward_xyz", "; allowed: "),
+        ("from rubric.integrations import openai", "model(client, 'gpt-5')"),
+    ],
+)
+def test_a_name_that_an_adapter_lacks_is_answered(line: str, cure: str) -> None:
+    """An import has the adapter's own names, or what the package says of the name; `hasattr` stays as it is."""
+    with pytest.raises(ImportError) as refused:
+        exec(line)  # noqa: S102 - the lines above
+    assert cure in str(refused.value)
+    module = line.split()[1]
+    assert not hasattr(import_module(module), "evaluator_")

@@ -759,7 +759,10 @@ SAYS = [
     ("g.metadata", "result.candidate.variables"),
     ("gs.drop_duplicates()", "grades.to_pandas()"),
     ("compare(gs, gs).p_value", "difference['pass rate'].p"),
-    ("compare(gs, gs).winner", "write [(c.id, 'new' if c.difference > 0 else 'old') for c in difference if c.is_shown]"),
+    (
+        "compare(gs, gs).winner",
+        "write [(c.id, 'new' if c.difference > 0 else 'old') for c in difference if c.is_shown]",
+    ),
     ("compare(gs, gs, alpha=0.1)", "every interval is of 95 %"),
     ("grade_many(['a'], r, 'offline', callbacks=[])", "for result in grade_many("),
     ("said('bot')", "said('assistant')"),
@@ -1019,7 +1022,10 @@ SAYS = [
     ("gs['scores']", "write [g.score for g in grades]"),
     ("g.score_for('polite')", "write grade['id'].score"),
     ("grade_many(['a'], r, 'offline', store=True)", "write store='replies.db'"),
-    ("grade_many(['a'], r, 'offline', store=True, resume=True)", "write grade_many(['a'], rubric, 'offline', store='replies.db')"),
+    (
+        "grade_many(['a'], r, 'offline', store=True, resume=True)",
+        "write grade_many(['a'], rubric, 'offline', store='replies.db')",
+    ),
     ("Suite('x', [{'vars': {'q': 'a'}, 'assert': []}])", "such as load_suite('promptfooconfig.yaml')"),
     ("agreement(gs, marked).support", "write agreement.overall.n"),
     ("Budget(cost=5).remaining", "write budget.left.cost"),

@@ -90,6 +90,7 @@ def test_a_mapping_from_keys_names_the_groups() -> None:
         [*sorted(set(some.values()))], 30
     )
     assert "90 candidates of the new run in no group." in found.remarks()
+    assert "Each difference is that of the new run, given first, less the old one." in found.remarks()
     new, old = (Grades(evolve(r, key="") for r in one) for one in plain)
     assert compare(new, old, by={int(key): name for key, name in some.items()}).groups["billing"]["score"].n == 30
 

@@ -297,6 +297,16 @@ def test_an_argument_that_some_call_has_is_no_mistake() -> None:
         assert "argument" not in call("refund").needs(other, same="order=id").judge(run).reason
 
 
+def test_a_role_that_no_message_has_is_told() -> None:
+    """A text in the place of a role, as in `said("sorry")`, matches nothing, also where nothing is to be matched."""
+    run = Run([user("a"), Message("assistant", "I am sorry")])
+    for rule in (said("sorry").at_least(1), said("sorry").never(), said("user").then(said("sorry"))):
+        reason = rule.judge(run).reason
+        assert reason.endswith("no message has the role 'sorry'; for a text, write said('assistant', 'sorry')"), rule
+    for rule in (said("system").never(), said("*").at_least(1), said("assistant", "sorry").at_least(1)):
+        assert "no message" not in rule.judge(run).reason, rule
+
+
 def test_arguments_results_and_failures_of_calls() -> None:
     """Arguments are equal, patterns are found in texts and in JSON, and a failed call is no proof if one says so."""
     run = Run([ToolCall("sh", arguments={"command": "rm -rf /", "opts": {"a": 1}}, result={"code": 0}), do("sh", "no")])
