@@ -369,7 +369,7 @@ class _Call:
         whole = (str(refused) or self.checked(f"; {left}write {line}", kept)[2:]) if is_changed or refused else ""
         is_within = any(self._merged(line, code) for each in apart for _, code in lines_in(each))
         apart = [self.completed(each, line=line) for each in apart]
-        is_said = not (whole.startswith("such as") and apart) and not is_within
+        is_said = not (whole.startswith("such as") and apart and not is_merged) and not is_within
         lines = [whole * is_said, *(self.checked(each, also) for each in apart)]
         text = "; ".join(filter(None, [*said, *lines]))
         return re.sub("(?<=[?.]); write", " Write", text).replace("?; ", "? ")

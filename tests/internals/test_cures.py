@@ -82,7 +82,7 @@ def values() -> dict[str, Any]:
         "budget": package.Budget(cost=5), "jury": Jury("offline", 3), "panel": Panel(["offline", "offline"]), "tree": TREE, "range": ScoreRange(1, 5),
         "grades": graded, "finding": graded[0].findings[0], "summary": graded.summary(), "usage": graded[0].usage,
         "suite": suite, "new": graded, "old": graded, "data": RUBRIC.to_dict(), "report": report, "text": RUBRIC.to_yaml(),
-        "labels": LABELS, "calibration": calibrate(graded, LABELS), "client": None, "x": 1, "case": Case("late", RUBRIC, output="No."), "row": report.rows[0], "remarks": lint(RUBRIC), "run": package.Run([package.Message("user", "Why?")]),
+        "labels": LABELS, "others": Labels({99: True}), "calibration": calibrate(graded, LABELS), "client": None, "x": 1, "case": Case("late", RUBRIC, output="No."), "row": report.rows[0], "remarks": lint(RUBRIC), "run": package.Run([package.Message("user", "Why?")]),
         "remark": lint(Rubric("r").expects("Is kind", id="a").expects("Is kind", id="b"))[0],
         "criterion_difference": compare(graded, graded)["pass rate"],
         "result": graded[0], "results": [*graded], "difference": compare(graded, graded),
@@ -220,7 +220,7 @@ EXAMPLES = TABLE["examples"]
 TYPED = {
     "schema": "{'type': 'object'}", "sep": "';'", "label": "'short'", "provider": "lambda case: 'Thanks.'", "criteria": "['Is kind']",
     "judge": "'offline'", "llm": "'offline'", "text": "'x'", "pattern": "'x'", "evaluation_steps": "['It greets.', 'It thanks.']", "metadata": "{'lang': 'de'}",
-    "criterion": "0", "group": "'tone'", "regex": "'[0-9]+'", "contains": "'x'", "equals": "'x'", "starts_with": "'x'",
+    "not_contains": "'x'", "by": "'verdict'", "criterion": "0", "group": "'tone'", "regex": "'[0-9]+'", "contains": "'x'", "equals": "'x'", "starts_with": "'x'",
     "cache": "'replies.db'", "output": "'out.html'", "target": "lambda case: 'Thanks.'",
     "voting": "'median'", "aggregate": "'median'",
     "n": "3", "on": "'each turn'", "system_prompt": "'Be strict.'", "prompt": "'Why?'", "index": "'text'", "api_base": "'http://localhost:8000/v1'", "base_url": "'http://localhost:8000/v1'", "messages": "[]",

@@ -769,7 +769,10 @@ SAYS = [
     ("r.grade('x', 'offline')", "grade(candidate, rubric, judge)"),
     ("r.expects('a', weigth=2)", "rubric.expects('a', weight=2)"),
     ("r.expects('a', name='x')", "rubric.expects('a', id='x')"),
-    ("r.chooses('a', 'x', 'y')", "rubric.chooses('Which tone?', {'cold': 0, 'warm': 1})"),
+    (
+        "r.chooses('a', 'x', 'y')",
+        "write rubric.chooses('a', dict.fromkeys(['x', 'y'], 0) | {'x': 1}); for other scores",
+    ),
     ("r.chooses('a', ['x', 'y'])", "write {'x': 1.0, 'y': 0.0} if the first is the best"),
     ("Criterion('a', choices=['x', 'y', 'z'])", "{'x': 0.0, 'y': 0.5, 'z': 1.0} if the last is"),
     ("r.chooses('a', ['yes', 'no'])", "{'yes': 1.0, 'no': 0.0}"),
@@ -1030,6 +1033,41 @@ SAYS = [
     ("agreement(gs, marked).support", "write agreement.overall.n"),
     ("Budget(cost=5).remaining", "write budget.left.cost"),
     ("Limits(rpm=5).max_rpm", "it has "),
+    ("gs.failed_ids", "write [g.key for g in grades.failed]"),
+    ("gs.min()", "write min(g.score for g in grades if g.score is not None)"),
+    ("gs.p90", "such as grades.to_pandas()['score'].quantile(0.9)"),
+    ("gs.keys()", "write [g.key for g in grades]"),
+    ("gs.outputs", "write [g.candidate.output for g in grades]"),
+    ("g['polite'].confidence", "a judge is asked for no confidence; what each of several said, write finding.votes"),
+    (
+        "r.criterion('polite')",
+        "for one that it has, write rubric['id']; for one more, write rubric = rubric.expects('...')",
+    ),
+    ("r.guards", "write [c.id for c in rubric if c.polarity == 'guard']"),
+    ("r.prompt_template", "for a template of its own, write rubric.prompt; for what is sent"),
+    (
+        "r.chooses('tone?', 'warm', 'cold')",
+        "write rubric.chooses('tone?', dict.fromkeys(['warm', 'cold'], 0) | {'warm': 1})",
+    ),
+    ("r.penalizes('a', -5)", "write rubric.penalizes('a', points=abs(-5)).by_points()"),
+    ("r.checks(not_contains='a')", "write rubric.checks(Contains('a'), polarity='guard')"),
+    (
+        "FitsSchema('a.json')",
+        "write import json; from pathlib import Path; FitsSchema(json.loads(Path('a.json').read_text()))",
+    ),
+    ("grade('x', 'Is polite', 'Names a day', 'offline')", "Rubric('reply', ['Is polite', 'Names a day']), 'offline')"),
+    (
+        "grade('x', r, 'offline', metadata={'a': 1}, verbose=True)",
+        "write print(grade(Candidate('x', variables={'a': 1}), rubric, 'offline'))",
+    ),
+    (
+        "rubric.Panel('offline', 'offline', voting='majority')",
+        "write Panel('offline', 'offline', aggregate='majority')",
+    ),
+    ("agreement(gs, marked).p_value", "write agreement.overall['agreement'].interval"),
+    ("agreement(gs, marked, by='topic')", "errors_by(grades, labels, by='topic')"),
+    ("marked.merge(marked)", "write Labels([*labels.rows, *others.rows])"),
+    ("marked.mean", "write sum(row.value for row in labels.rows) / len(labels)"),
 ]
 
 
