@@ -17,8 +17,6 @@ from rubric.integrations import mapping
 from rubric.integrations.mapping import GradeOptions
 from rubric.runs import is_run
 
-__all__ = ["arubric_evaluator", "default_candidate", "rubric_evaluator"]
-
 Feedback = list[dict[str, Any]]
 
 
