@@ -13,23 +13,19 @@ from collections.abc import Collection
 from dis import opmap
 from typing import NoReturn
 
-from rubric.internals.lazy_names import attach
+from rubric.internals.lazy_names import attach, public_names
 
 __getattr__, __dir__ = attach(__name__, __file__)
 
 
 def refuse_name(module: str, wanted: str, own: Collection[str] = ()) -> NoReturn:
-    """Raise the error for a name that a *module* lacks: with the nearest of its *own*, and what `rubric` says of it."""
-    asking, of = sys._getframe(1), vars(sys.modules[module])  # noqa: SLF001 - only the frame tells an import
-    while asking.f_back and asking.f_globals is of:
-        asking = asking.f_back
+    """Raise the error for a name that a *module* lacks: with its *own* that has the word, or what is meant by it."""
+    from rubric.internals.guesses import name_cure  # noqa: PLC0415 - needed for errors alone
+
+    asking, of = sys._getframe(1 + bool(own)), vars(sys.modules[module])  # noqa: SLF001 - only the frame tells an import
     is_import = asking.f_code.co_code[asking.f_lasti] == opmap["IMPORT_FROM"]  # which loses an `AttributeError`
     there = own or [n for n, each in of.items() if n[0] != "_" and getattr(each, "__module__", "") == module]
     near = [each for each in there if wanted.lower() in each.lower()]
-    cure = f"; did you mean {near[0]!r}?" if near else __getattr__("fields").suggest(wanted, there) if there else ""  # type: ignore[attr-defined]
-    try:
-        sys.modules["rubric"].__getattr__(wanted if is_import and not near else "grade")
-    except AttributeError as error:
-        listed = f"; it has {', '.join(there)}" if there else ""
-        cure = f"; {str(error).partition('; ')[2]}{listed}" if " write " in str(error) else cure
+    meant = name_cure(wanted, "rubric", public_names()) if is_import and not near else ""  # others may only ask
+    cure = f"; did you mean {near[0]!r}?" if near else meant + f"; it has {', '.join(there)}" * bool(there)
     raise (ImportError if is_import else AttributeError)(f"{module} has no name {wanted!r}{cure}", name=wanted)

@@ -62,9 +62,8 @@ def merge(line: str, code: str, alike: str, places: Sequence[str]) -> str:
                 return ""
             given[field] = united
     if places:
-        call.args = [given.pop(each) for each in places[:most] if each in given] + (change.args or call.args)[
-            len(places) :
-        ]
+        further = (change.args or call.args)[len(places) :]
+        call.args = [given.pop(each) for each in places[:most] if each in given] + further
     call.keywords = [ast.keyword(field, value) for field, value in given.items()]
     return outer.replace(old, ast.unparse(call), 1).replace(":\n    ", ": ").replace("\n", "; ")
 

@@ -39,7 +39,7 @@ def test_a_wrong_option_of_an_adapter_is_told_the_right_one(option: dict[str, An
     [
         ("from rubric.integrations.langsmith import evaluator", "did you mean 'rubric_evaluator'?"),
         ("from rubric.integrations.langsmith import create_llm_as_judge", "; grade('the reply', "),
-        ("from rubric.integrations.trl import reward_xyz", "; allowed: "),
+        ("from rubric.integrations.trl import reward_xyz", "; it has default_candidate, rubric_reward"),
         ("from rubric.integrations import openai", "model(client, 'gpt-5')"),
     ],
 )

@@ -119,7 +119,7 @@ def test_another_name_says_which_there_are() -> None:
     with pytest.raises(AttributeError, match="helpfulness"):
         presets.kindness  # noqa: B018
     with pytest.raises(ImportError, match=r"Rubric\('reply', \['States nothing .*; it has agent"):
-        from rubric.presets import faithfulness  # type: ignore[attr-defined]  # noqa: F401
+        from rubric.presets import faithfulness  # noqa: F401
     with pytest.raises(DefinitionError, match="did you mean 'safety'"):
         presets.examples("safty")
 
