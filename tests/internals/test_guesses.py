@@ -1033,6 +1033,8 @@ SAYS = [
     ("agreement(gs, marked).support", "write agreement.overall.n"),
     ("Budget(cost=5).remaining", "write budget.left.cost"),
     ("Limits(rpm=5).max_rpm", "it has "),
+    ("g.choices", "write grade(candidate, rubric, judge, keep=True).exchanges"),
+    ("g.invoke({})", "write grade.score"),
     ("gs.failed_ids", "write [g.key for g in grades.failed]"),
     ("gs.min()", "write min(g.score for g in grades if g.score is not None)"),
     ("gs.p90", "such as grades.to_pandas()['score'].quantile(0.9)"),
