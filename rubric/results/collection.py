@@ -151,8 +151,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
             return f"each result has its own: [g[{at!r}] for g in grades]"
         is_variable = any(at in result.variables for result in self.results)
         if is_variable or hasattr(Grade, at):
-            each = f"variables[{at!r}]" if is_variable else at
-            return f"write [g.{each} for g in grades]; {condition}"
+            return f"write [g.{f'variables[{at!r}]' if is_variable else at} for g in grades]; {condition}"
         from rubric.internals.guesses import item_cure  # noqa: PLC0415 - needed for errors alone
 
         return item_cure(self, at)[2:] or "give one: [0]"
