@@ -1,7 +1,6 @@
 # ruff: noqa: I001 - the names stand by what they are for
 
-from collections.abc import Collection
-from typing import NoReturn
+import typing
 
 # Drive: a grade, its options, and what it is given.
 from .engine.grade import JudgeLike as JudgeLike
@@ -91,4 +90,4 @@ from .formats.recognition import has as has
 from .formats.assertions.keys import number as number
 from .internals import plugins as plugins
 
-def refuse_name(module: str, wanted: str, own: Collection[str] = ...) -> NoReturn: ...
+def refuse_name(module: str, wanted: str, own: tuple[str, ...] = ...) -> typing.NoReturn: ...
