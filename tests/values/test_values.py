@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from functools import partial
 from typing import Any
 
 import attrs
@@ -258,9 +259,10 @@ def test_a_rubric_remembers_no_criterion_that_was_refused() -> None:
 def test_a_criterion_of_a_rubric_within_is_changed_by_the_line_that_is_printed() -> None:
     """An id that only a rubric within has is refused, with the line that changes it there."""
     rubric = Rubric("r", ["Is short"]).includes(Rubric("tone", ["Is kind", "Is clear"]), id="style")
-    for call, left in [(lambda: rubric.revising("is-kind", weight=2), 2), (lambda: rubric.without("is-kind"), None)]:
+    calls: list[tuple[Any, float | None]] = [(partial(rubric.revising, weight=2), 2), (rubric.without, None)]
+    for call, left in calls:
         with pytest.raises(DefinitionError, match="it is in 'style': write ") as refused:
-            call()
+            call("is-kind")
         changed = eval(str(refused.value).partition("write ")[2], {"rubric": rubric})  # noqa: S307 - our own line
         assert changed["style"].answer.weights.get("is-kind") == left
 
