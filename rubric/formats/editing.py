@@ -1,15 +1,21 @@
 """
 Changing a YAML file in place: comments, order and quotes stay wherever nothing changes.
 
-ruamel's round-trip mode keeps them. The changed values are written in the style in which a new file would have them.
+ruamel's round-trip mode keeps order and quotes. It holds a comment by the token before it, so that the heading of an
+item would go with the item above. Comments and blank lines are taken out before, and put back beside their items after.
+The changed values are written in the style in which a new file would have them.
 """
 
 from __future__ import annotations
 
+import re
 import sys
+from bisect import bisect_left
+from collections.abc import Iterator
 from io import StringIO
 from typing import Any
 
+from attrs import frozen
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.emitter import Emitter
@@ -17,6 +23,8 @@ from ruamel.yaml.events import MappingEndEvent, SequenceEndEvent
 from ruamel.yaml.representer import RoundTripRepresenter
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString, SingleQuotedScalarString
 
+from rubric.formats.document import KeyPath
+from rubric.formats.insertion import Span, spans
 from rubric.formats.native.answers import ANSWERS
 from rubric.formats.native.rubric import KINDS
 from rubric.formats.yaml import fits_a_line, style_of
@@ -27,12 +35,13 @@ ONE_OF = (tuple(ANSWERS), KINDS)
 
 def edit(text: str, old: dict[str, Any], new: dict[str, Any]) -> str:
     """Return the YAML *text*, which says *old*, so changed that it says *new*."""
+    text, comments = _take_comments(text)
     yaml = _editor()
     root = yaml.load(text)
     criteria = root.get("criteria") if isinstance(root, CommentedMap) else None
     if isinstance(criteria, CommentedSeq) and criteria and not criteria.fa.flow_style():
         yaml.indent(mapping=2, sequence=criteria.lc.col + 2, offset=criteria.lc.col)  # the file's own indentation
-    return _print(yaml, _merge(root, old, new, ()))
+    return _put_comments(_print(yaml, _merge(root, old, new, ())), comments, old, new)
 
 
 def _merge(node: Any, old: Any, new: Any, path: tuple[Any, ...]) -> Any:
@@ -59,31 +68,170 @@ def _merged_map(node: CommentedMap, old: dict[str, Any], new: dict[str, Any], pa
 
 
 def _merged_list(node: CommentedSeq, old: list[Any], new: list[Any], path: tuple[Any, ...]) -> CommentedSeq:
-    """Match the items by their ids or texts, and move each with its comments; one with a new name keeps its place."""
-    was = {_name_of(item): index for index, item in enumerate(old)}
-    kept = {_name_of(item) for item in new}
-    renamed = {index for name, index in was.items() if name not in kept} if len(new) == len(old) else set()
-    items, comments = [], {}
-    for index, item in enumerate(new):
-        before = was.pop(_name_of(item), index if index in renamed else None)
-        if comment := None if before is None else node.ca.items.get(before):
-            comments[index] = comment
-        # Behind a comment ruamel loses a line end of keys that stand on lines of their own.
-        inline = bool(comment) and isinstance(item, dict) and not isinstance(node[before], CommentedMap)
-        if before is None or inline:
-            items.append(_style(item, (*path, index), inline=inline))
-        else:
-            items.append(_merge(node[before], old[before], item, (*path, index)))
+    items = [
+        _style(item, (*path, index)) if before is None else _merge(node[before], old[before], item, (*path, index))
+        for index, (item, before) in enumerate(zip(new, _places(old, new), strict=True))
+    ]
     node.ca.items.clear()
     del node[:]
     node.extend(items)
-    node.ca.items.update(comments)
     return node
+
+
+def _places(old: list[Any], new: list[Any]) -> list[int | None]:
+    """Return the index in *old* of each item of *new*, by its id or text; one with a new name keeps its place."""
+    was = {_name_of(item): index for index, item in enumerate(old)}
+    kept = {_name_of(item) for item in new}
+    renamed = {index for name, index in was.items() if name not in kept} if len(new) == len(old) else set()
+    return [was.pop(_name_of(item), index if index in renamed else None) for index, item in enumerate(new)]
 
 
 def _name_of(item: Any) -> str:
     """Return the id or the text of a criterion, or else all of it: what no other item has."""
     return str(item.get("id") or item.get("text") or item) if isinstance(item, dict) else str(item)
+
+
+# -- comments -----------------------------------------------------------------------------------------------
+
+
+@frozen
+class _Entry:
+    """A key of a mapping with its value, or an item of a list, from *start* to *end*; its *column* counts from 0."""
+
+    path: KeyPath
+    start: int
+    end: int
+    column: int
+    is_leaf: bool
+
+
+@frozen
+class _Comment:
+    """A comment or blank line at a *column*: *above* or *after* an entry, or *beside* its first or *last* line."""
+
+    text: str
+    column: int
+    at: str
+    entry: _Entry | None = None  # the file, whose top is above it
+
+
+def _entries(node: Span | None, path: KeyPath = (), atoms: list[Span] | None = None) -> Iterator[_Entry]:
+    """Yield the entries in the order of the text, an outer one first; *atoms* gets what is written as one piece."""
+    if node is None or node.is_flow or not node.parts:
+        if node and atoms is not None:
+            atoms.append(node)
+        return
+    step = 2 if node.is_mapping else 1
+    for index, (name, value) in enumerate(zip(node.parts[::step], node.parts[step - 1 :: step], strict=True)):
+        if node.is_mapping and atoms is not None:
+            atoms.append(name)
+        inner = (*path, name.key if node.is_mapping else index)
+        yield _Entry(inner, name.start, value.end, node.column - 1, value.is_flow or not value.parts)
+        yield from _entries(value, inner, atoms)
+
+
+def _take_comments(text: str) -> tuple[str, list[_Comment]]:
+    """Return *text* without comments and blank lines, and these; those within braces or a text stay in it."""
+    atoms: list[Span] = []
+    entries = [*_entries(spans(text), (), atoms)]
+    if not entries:
+        return text, []
+    starts, by_path = [entry.start for entry in entries], {entry.path: entry for entry in entries}
+    inside = bytearray(len(text) + 1)
+    for atom in atoms:
+        inside[atom.start + 1 : atom.end] = bytes([1]) * (atom.end - atom.start - 1)
+    kept: list[str] = []
+    comments: list[_Comment] = []
+    waiting: list[str] = []  # lines above the next entry, or after the last
+
+    def settle(offset: int) -> None:
+        index = bisect_left(starts, offset)
+        following = entries[index] if index < len(entries) else None
+        is_after = index > 0
+        for line in waiting:
+            column = len(line) - len(line.lstrip())
+            is_after = is_after and column > (following.column if following else 0)
+            owner, at = following if index else None, "above" if following else "after"
+            if is_after:  # deeper than what follows: it is of the innermost entry that is less deep
+                path = entries[index - 1].path
+                outer = (by_path[path[:length]] for length in range(len(path), 0, -1))
+                owner, at = next((entry for entry in outer if entry.column < column), None), "after"
+            comments.append(_Comment(line.lstrip(), column, at, owner))
+        waiting.clear()
+
+    offset = 0
+    for line in text.splitlines(keepends=True):
+        if not inside[offset] and (not line.strip() or line.lstrip().startswith("#")):
+            waiting.append(line.rstrip())
+        else:
+            settle(offset)
+            found = next((each for each in _BESIDE.finditer(line) if not inside[offset + each.end() - 1]), None)
+            before, first = (bisect_left(starts, place) for place in (offset + len(line), offset))
+            if found and before:
+                is_first = first < before or (first < len(entries) and not line[: found.start()].strip(" -"))
+                at, owner = ("beside", entries[first]) if is_first else ("last", entries[before - 1])
+                comments.append(_Comment(line[found.start() :].rstrip(), found.end() - 1, at, owner))
+            kept.append(f"{line[: found.start()]}\n" if found and before else line)
+        offset += len(line)
+    settle(len(text))
+    return "".join(kept), comments
+
+
+_BESIDE = re.compile(r"[ \t]+#")
+
+
+def _put_comments(text: str, comments: list[_Comment], old: Any, new: Any) -> str:
+    """Return *text* with the *comments* of entries that became part of it, and of the file."""
+    entries = {entry.path: entry for entry in _entries(spans(text))}
+    lines = text.splitlines()
+    around: dict[tuple[int, str], list[str]] = {}
+    for comment in comments:
+        was, at = comment.entry, comment.at
+        now = None if was is None else entries.get(_moved(was.path, old, new))
+        if was is None:
+            top = next(iter(entries.values())).start if entries else 0
+            line, column = text.count("\n", 0, top) if at == "above" else len(lines) - 1, comment.column
+        elif now is None:
+            continue
+        else:
+            line = text.count("\n", 0, now.end if at in ("last", "after") else now.start)
+            column = max(comment.column + now.column - was.column, 0)
+        if at in ("beside", "last"):
+            words = comment.text.lstrip()
+            gap = len(comment.text) - len(words)
+            lines[line] += " " * (gap if gap <= _GAP else max(comment.column - len(lines[line]), _GAP)) + words
+            continue
+        if at == "after" and now and now.is_leaf and "\n" in text[now.start : now.end]:
+            column = now.column  # deeper, it would be part of a text on lines of its own
+        around.setdefault((line, at), []).append(f"{' ' * column}{comment.text}".rstrip())
+    each = ((*around.get((n, "above"), ()), line, *around.get((n, "after"), ())) for n, line in enumerate(lines))
+    return "\n".join(line for group in each for line in group) + "\n"
+
+
+_GAP = 2
+"""Spaces in front of a comment; where there were more, it stood in a column with others."""
+
+
+def _moved(path: KeyPath, old: Any, new: Any) -> KeyPath:
+    """Return where what *path* leads to in *old* is in *new*; a path of nothing where it is gone."""
+    moved: list[Any] = []
+    for name in path:
+        if isinstance(name, int) and isinstance(old, list) and isinstance(new, list) and old != new:
+            places = _places(old, new)
+            if name not in places:
+                return ()
+            moved.append(places.index(name))
+            old, new = old[name], new[moved[-1]]
+        else:
+            moved.append(name)
+            old, new = (_value(data, name) for data in (old, new))
+    return tuple(moved)
+
+
+def _value(data: Any, key: str | int) -> Any:
+    if isinstance(data, dict):
+        return next((value for name, value in data.items() if str(name) == key), None)
+    return data[key] if isinstance(data, list) and isinstance(key, int) and key < len(data) else None
 
 
 # -- ruamel's round-trip mode -------------------------------------------------------------------------------

@@ -476,7 +476,8 @@ def fields_of(value: Any, first: tuple[str, ...] = (), last: tuple[str, ...] = (
     for f, default in _order(kind, first, last):
         given = getattr(value, f.name)
         if f.name != without and given != (default_of(f, value) if default is _COMPUTED else default):
-            found[KEYS[kind][f.name]] = write(given)
+            is_whole = f.name == "weight" and float(given).is_integer()  # a score of 1.0 may mean other than 1
+            found[KEYS[kind][f.name]] = int(given) if is_whole else write(given)
     return found
 
 
