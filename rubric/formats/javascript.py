@@ -17,10 +17,11 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from rubric import Candidate, Criterion, Holds
+from rubric.driving import Failure
 from rubric.embed import Check, Cursor, Decided, FrozenMap, decide, shorten, thaw
 from rubric.formats.python import PythonTransform
 from rubric.programs.javascript import EXTRA, UNDEFINED, JavaScriptError, Program, ThrownError, is_installed
-from rubric.results import Scored
+from rubric.results import Scored, Unjudged
 from rubric.values import Launcher
 
 # -- from a text to a program ------------------------------------------------------------------------------
@@ -279,13 +280,15 @@ class Transformed(Launcher):
         """The programs of the transform that only a run which allows it may start."""
         return self.transform.scripts
 
-    def __call__(self, candidate: Candidate) -> Decided:
-        """Return the verdict of the check."""
+    def __call__(self, candidate: Candidate) -> Decided | Failure:
+        """Return the verdict of the check, or why it has none."""
         value = self.transform.value(candidate)
         changed = evolve(candidate, output=as_output(value))
         if isinstance(self.check, Holds) and isinstance(self.check.function, JavaScript):
             return self.check.function.decide(value, changed)
         finding = decide(Criterion(str(self.check), id="transformed", answer=self.check), changed)
+        if isinstance(finding, Unjudged):
+            return finding.failure
         if not isinstance(finding, Scored):
             raise JavaScriptError(getattr(finding, "reason", "") or "the check could not be decided")
         return Decided(finding.score, reason=finding.reason, passed=finding.flag)

@@ -84,10 +84,11 @@ def _ask_function(criterion: Criterion, check: checks.Holds, candidate: Candidat
     try:
         said: object = check.function(candidate)
     except Exception as error:  # noqa: BLE001 - a function of the user's own may raise anything
-        why = f"{check} raised {type(error).__name__}: {error}"
         as_text = "'Candidate'" in str(error) and not isinstance(error, AttributeError)
-        why += "; it is given the candidate, whose text is candidate.output" if as_text else ""
-        return _as_unjudged(criterion, "exception", why)
+        cure = "; it is given the candidate, whose text is candidate.output" if as_text else ""
+        return _as_unjudged(criterion, "exception", f"{check} raised {type(error).__name__}: {error}{cure}")
+    if isinstance(said, Failure):
+        return _as_unjudged(criterion, said.kind, said.message)
     if isinstance(said, checks.Decided):
         return settle(criterion, said, candidate)
     found, why = said if isinstance(said, tuple) and len(said) == 2 else (said, "")  # noqa: PLR2004

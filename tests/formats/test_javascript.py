@@ -218,6 +218,28 @@ def test_a_transform_that_fails_leaves_its_case_ungraded() -> None:
     assert isinstance(evaluate("a", case.rubric, "offline"), Ungraded)
 
 
+@each_row(
+    "assertion",
+    [
+        {"type": "latency", "threshold": 3000},
+        {"type": "cost", "threshold": 1},
+        {"type": "perplexity", "threshold": 1},
+        {"type": "perplexity-score"},
+        {"type": "finish-reason", "value": "stop"},
+        {"type": "not-latency", "threshold": 3000},
+    ],
+)
+def test_what_is_not_known_of_a_run_is_told_as_without_a_transform(assertion: dict[str, Any]) -> None:
+    """No transform failed, and no program; the kind of the failure is that of the check."""
+    failures = []
+    for more in ({}, {"transform": "output"}):
+        found = evaluate("a", suite_of({**assertion, **more})[0].rubric, "offline")
+        failures += [(one.failure.kind, one.failure.message) for one in found if isinstance(one, Unjudged)]
+    plain, after = failures
+    assert after == plain
+    assert after[0] == "unsupported"
+
+
 def judged(output: str, *assertions: dict[str, Any], suite: dict[str, Any] | None = None, **test: Any) -> list[str]:
     """Grade *output* by *assertions* of one test, and return what the judge was asked."""
     asked: list[str] = []

@@ -19,6 +19,7 @@ from attrs import define, field, frozen
 from attrs.converters import optional
 
 from rubric import Candidate, DefinitionError, Matches, RubricError
+from rubric.driving import Failure
 from rubric.embed import Decided, FrozenMap, fields, shorten, thaw
 from rubric.formats.keys import keys_of, table_of, words_of
 
@@ -429,12 +430,12 @@ class FinishReason:
     def __name__(self) -> str:
         return f"finish-reason: {self.expected}"
 
-    def __call__(self, candidate: Candidate) -> Decided:
-        """Return the verdict on *candidate*; raises UnknownError: it is not known why the model stopped."""
+    def __call__(self, candidate: Candidate) -> Decided | Failure:
+        """Return the verdict on *candidate*; a failure where it is not known why the model stopped."""
         found = candidate.metrics.finish_reason.lower()
         if not found:
             cure = "let a live target answer, or give the response with `metrics: {finish_reason: stop}`"
-            raise UnknownError(f"it is not known why the model stopped; {cure}")
+            return Failure("unsupported", f"it is not known why the model stopped; {cure}")
         found, wanted = (_REASONS.get(said, said) for said in (found, self.expected.lower()))
         return Decided(float(found == wanted), reason=f"the model stopped for {found!r}", passed=found == wanted)
 
@@ -449,11 +450,11 @@ class PerplexityScore:
     def __name__(self) -> str:
         return "perplexity-score"
 
-    def __call__(self, candidate: Candidate) -> Decided:
-        """Return the score of *candidate*; raises UnknownError: its perplexity is not known."""
+    def __call__(self, candidate: Candidate) -> Decided | Failure:
+        """Return the score of *candidate*; a failure where its perplexity is not known."""
         known = candidate.metrics.perplexity
         if known is None:
-            raise UnknownError("the perplexity is not known; give the response with `metrics: {perplexity: ...}`")
+            return Failure("unsupported", "the perplexity is not known; give it with `metrics: {perplexity: ...}`")
         score = 1 / (1 + known)
         passed = self.threshold is None or score >= self.threshold
         return Decided(score, reason=f"perplexity {known:.4g}, score {score:.4g}", passed=passed)
