@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 
 Status = Literal["passed", "failed", "ungraded", "deferred"]
+WOULD = {True: "would pass", False: "would fail", None: "undecided"}
+"""What becomes of an ungraded result whatever the missing verdicts are."""
 
 
 @frozen
@@ -217,6 +219,12 @@ class Row(NoTruth, Plain):
         if self.score is not None:
             return line(self.shown, 40) or f"{self.score:.2f}"
         return f"{self.bounds[0]:.2f}{between}{self.bounds[1]:.2f}" if self.status == "ungraded" else ""
+
+    @property
+    def would(self) -> str:
+        """What an ungraded case would be whatever the missing verdicts are; empty if it is graded or undecided."""
+        passed = self.result.outcome.passed if self.result is not None and self.status == "ungraded" else None
+        return "" if passed is None else WOULD[passed]
 
     @property
     def shortfall(self) -> str:

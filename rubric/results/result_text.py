@@ -9,6 +9,7 @@ from attrs import evolve
 
 from rubric.internals.text import cell, shorten, table, visible
 from rubric.results.report_rows import (
+    WOULD,
     count_votes,
     label,
     lack_of,
@@ -84,8 +85,7 @@ def headline(result: Result) -> str:
     """Return score and usage of *result* in one line."""
     outcome, low, high = result.outcome, *result.bounds
     if outcome.score is None:
-        would = {True: "would pass", False: "would fail", None: "undecided"}[outcome.passed]
-        return f"{low:.2f} to {high:.2f}, {would} · {result.usage}"
+        return f"{low:.2f} to {high:.2f}, {WOULD[outcome.passed]} · {result.usage}"
     words = [result.rubric.scale.show(outcome.score, passed=outcome.worst.passed)]
     words += [f"gated by {', '.join(outcome.gates)}"] if outcome.gates else []
     words += ["nothing applied"] if outcome.vacuous else []

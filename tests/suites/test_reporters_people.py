@@ -11,6 +11,7 @@ from attrs import evolve
 from hypothesis import given
 from markdown_it import MarkdownIt
 
+from rubric import Case, Suite, loads
 from rubric.embed import FrozenMap
 from rubric.results.report_rows import Entry, Row, below
 from rubric.suites.report import Report
@@ -249,6 +250,18 @@ def test_a_comment_is_cut_at_a_whole_entry_and_says_what_is_left_out(report: Rep
 def test_nobody_is_called_and_nothing_is_linked(text: str, shown: str) -> None:
     """A comment on a merge request notifies no one that a candidate names."""
     assert markdown.plain(text) == shown
+
+
+def test_what_an_ungraded_case_would_be_in_any_case_is_told() -> None:
+    """A missing verdict that changes nothing does not hide the failure; the words are those of the result's own text."""
+    rubric = loads("threshold: 0.9\ncriteria: [{text: a, check: {contains: z}}, {text: b, check: {within: {cost: 1}}}]")
+    report = Suite("s", [Case(output="hi", id="x", rubric=rubric), Case(output="z", id="y", rubric=rubric)]).run(
+        "offline"
+    )
+    assert "? ungraded  0.00..0.50, would fail  x\n" in report.render()
+    assert "? ungraded  0.50..1.00  y\n" in report.render()
+    assert "| x | ⚠️ ungraded | 0.00 to 0.50, would fail |" in report.render("md")
+    assert "0.00 to 0.50, would fail" in str(report[0].result)
 
 
 def test_the_markdown_holds_the_table_the_reasons_and_the_votes() -> None:

@@ -81,7 +81,7 @@ def without_links(text: str) -> str:
 
 
 def _score(row: Row) -> str:
-    figures = row.figure(" to ")
+    figures = ", ".join(filter(None, (row.figure(" to "), row.would)))
     if row.score is not None and row.status == "failed" and row.threshold is not None:
         figures = row.shortfall if figures == f"{row.score:.2f}" and row.shortfall else figures
         figures = f"{figures}, {row.needs or f'needs {row.threshold:.2f}'}"

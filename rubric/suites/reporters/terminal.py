@@ -121,7 +121,7 @@ def _rows(report: Report, *, verbose: bool) -> Iterator[RenderableType]:
     told: set[str] = set()
     for row in report:
         mark, style = _MARKS[row.status]
-        words = [row.figure("..")]
+        words = [row.figure(".."), row.would]
         if row.score is not None or row.status != "ungraded":
             words += ["borderline"] if row.verdict == "borderline" else []
             words.append(row.remark)
