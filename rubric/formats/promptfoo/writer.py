@@ -95,7 +95,7 @@ def _alone(rubric: Rubric, variables: Mapping[str, Any], losses: Losses) -> dict
     if rubric.criteria and (named_otherwise or only.tags or only.weight != 1 or only.is_unwanted):
         return None
     if isinstance(only.answer, Check):
-        turned = turned_check and only.text == str(only.answer)
+        turned = turned_check and only.text == _words(only.answer)
         made = _check(only.answer, negated=True) if turned else None
         if made is None or made["type"].endswith(("javascript", "python")):  # they turn their own verdicts over
             return None
@@ -148,7 +148,7 @@ def _criterion(criterion: Criterion, variables: Mapping[str, Any], losses: Losse
         return None
     made = _write_answer(criterion, variables, losses)
     if made is None:
-        losses.add(f"the criterion {criterion.id!r}: {_why(criterion.answer)}")
+        losses.add(f"the criterion {criterion.id!r}", _why(criterion.answer))
         return None
     _add_losses(criterion, losses)
     made |= _transform(criterion)
@@ -164,11 +164,22 @@ def _criterion(criterion: Criterion, variables: Mapping[str, Any], losses: Losse
 
 def _why(answer: Answer) -> str:
     """Return why promptfoo cannot hold a criterion with *answer*."""
+    if isinstance(answer, Check):
+        kind, _, code = _words(answer).partition(": ")
+        if kind.endswith("javascript") and is_reference(code):
+            return f"its code is in a file; in a configuration beside that, write {{type: {kind}, value: {code!r}}}"
+        return f"promptfoo has nothing like {_words(answer)!r}"
     if not isinstance(answer, Rubric):
         return f"promptfoo has nothing like {shorten(repr(answer))}"
     if answer.tree is not None:
-        return f"promptfoo has nothing like {shorten(repr(answer.tree))}"
+        return "promptfoo has nothing like a decision tree"
     return "promptfoo turns over no more than one assertion" if answer.negate else "nothing is left of it to grade by"
+
+
+def _words(check: Check) -> str:
+    """Return *check* in words, those of what it looks for in the output after a transform."""
+    function = check.function if isinstance(check, Holds) else None
+    return str(function.check if isinstance(function, Transformed) else check)
 
 
 def _write_answer(criterion: Criterion, variables: Mapping[str, Any], losses: Losses) -> dict[str, Any] | None:
@@ -181,7 +192,7 @@ def _write_answer(criterion: Criterion, variables: Mapping[str, Any], losses: Lo
             return _check(check)
         case Check() as check:
             made = _check(check)
-            if made is not None and criterion.text != str(check):
+            if made is not None and criterion.text != _words(check):
                 losses.add(f"the text of the criterion {criterion.id!r}", "a check says what it looks for")
             return made
         case Unit(flag=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 from attrs import evolve
@@ -17,6 +18,7 @@ from rubric.formats.json import parse_json
 from rubric.formats.notes import Loading, Notes
 from rubric.formats.promptfoo.reader import read
 from rubric.formats.promptfoo.writer import write
+from rubric.formats.suites import convert, load_suite
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.values.checks import Contains, Holds
@@ -203,8 +205,30 @@ def test_a_rubric_that_is_turned_over_is_never_written_as_its_opposite() -> None
     turned = Rubric("r", negate=True).expects("Good").expects("Short")
     data, dropped = write(Suite("s", [Case("c", turned), Case("d", Rubric().expects("Kind").includes(turned))]))
     assert [[a["value"] for a in test["assert"]] for test in data["tests"]] == [["Kind"]]
-    assert "The case 'd': the criterion 'r': promptfoo turns over no more than one assertion is dropped." in dropped
+    assert "The case 'd': the criterion 'r' is dropped; promptfoo turns over no more than one assertion." in dropped
     assert "The case 'c': all of it, since nothing is left to grade it by, is dropped." in dropped
+
+
+def test_checks_after_a_transform_are_written_or_told_in_words(tmp_path: Path) -> None:
+    """A negated one is written, no text is lost, and what is left out is named as its author knows it."""
+    (tmp_path / "check.js").write_text("module.exports = (output) => output.length > 1;")
+    assertions = [
+        {"type": "not-contains", "value": "voucher"},
+        {"type": "contains", "value": "a"},
+        {"type": "javascript", "value": "file://check.js"},
+        {"type": "select-best", "value": "the best"},
+    ]
+    test = {"providerOutput": "a", "assert": [{**one, "transform": "output.trim()"} for one in assertions]}
+    (tmp_path / "promptfooconfig.yaml").write_text(json.dumps({"prompts": ["x"], "tests": [test]}))
+    written = convert(load_suite(tmp_path / "promptfooconfig.yaml"), "promptfoo")
+    assert written.data["tests"][0]["assert"] == test["assert"][:2]
+    by_hand = (
+        "its code is in a file; in a configuration beside that, write {type: javascript, value: 'file://check.js'}"
+    )
+    assert [sentence.partition(": ")[2] for sentence in written.dropped][:2] == [
+        f"the criterion 'javascript' is dropped; {by_hand}.",
+        "the criterion 'select-best' is dropped; promptfoo has nothing like 'select-best: the best'.",
+    ]
 
 
 def test_the_text_of_a_check_that_is_lost_is_told() -> None:
