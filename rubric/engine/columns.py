@@ -128,7 +128,8 @@ class Columns:
             columns["variables"] = None
         fields = {name: row[column] for name, column in columns.items() if column is not None and column in row}
         paths = {name: _cell(row, column) for name, column in columns.items() if column and "." in column}
-        return fields | {name: cell for name, cell in paths.items() if cell is not _ABSENT} | self._variables(row)
+        fields |= {name: cell for name, cell in paths.items() if cell is not _ABSENT} | self._variables(row)
+        return {name: cell if isinstance(cell, str) else with_lists(cell) for name, cell in fields.items()}
 
     def names_in(self, rows: Iterable[Mapping[Any, Any]]) -> list[Any]:
         """Return the columns of *rows*, in order: where one that looks like a text holds several, those in it."""
@@ -257,6 +258,14 @@ def _cell(row: object, column: str) -> Any:
         return row[column] if isinstance(row, Mapping) else _ABSENT
     outer, dot, last = column.partition(".")
     return _cell(row.get(outer), last) if dot else _ABSENT
+
+
+def with_lists(cell: Any) -> Any:
+    """Return *cell* with each array in it as a list: frames of pandas hold lists so."""
+    cell = cell.tolist() if hasattr(cell, "tolist") else cell
+    if isinstance(cell, dict):
+        return {key: with_lists(value) for key, value in cell.items()}
+    return [*map(with_lists, cell)] if isinstance(cell, list) else cell
 
 
 def _is_prose(value: object) -> bool:

@@ -95,17 +95,17 @@ def as_events(value: Iterable[Event | Mapping[str, Any]]) -> tuple[Event, ...]:
 
 
 def as_context(value: Any) -> Any:
-    """Return the texts of several documents, also of LangChain's, as one; any other *value* as it is."""
-    if not isinstance(value, list | tuple):
+    """Return the texts of several documents, also of LangChain's and OpenAI's, as one; any other *value* as it is."""
+    if not isinstance(value := value.tolist() if hasattr(value, "tolist") else value, list | tuple):
         return value
-    of = "page_content"
-    texts: list[Any] = [each.get(of) if isinstance(each, Mapping) else getattr(each, of, each) for each in value]
+    of = ("page_content", "text", "content")  # a message of a chat has a role too
+    held = [v if isinstance(v, Mapping) else {key: getattr(v, key, None) for key in (*of, "role")} for v in value]
+    found = [[h[key] for key in of if isinstance(h.get(key), str) and not h.get("role")] for h in held]
+    texts = [words[0] if words else each for words, each in zip(found, value, strict=True)]
     return "\n\n".join(texts) if all(isinstance(each, str) for each in texts) else value
 
 
 def as_images(value: Iterable[str]) -> tuple[str, ...]:
-    if value == ():
-        return ()
     images = fields.as_tuple("images", value, str, "texts")
     for index, image in enumerate(images):
         if not is_address(image):

@@ -97,7 +97,6 @@ def fields_with_chats(fields: Mapping[str, Any]) -> dict[str, Any]:
     given = dict(fields)
     for name in ("messages", "tool_calls"):
         value: Any = given.get(name)
-        value = value.tolist() if hasattr(value, "tolist") else value  # frames of pandas hold lists as arrays
         if isinstance(value, str | list | Mapping) and name in given:  # a cell of a table holds JSON
             given[name] = listed(value)
     if not isinstance(given.get("run"), Run):  # a column of that name is about something else

@@ -328,13 +328,44 @@ def test_a_plan_leaves_rows_without_a_candidate_out_and_names_the_first() -> Non
 
 
 def test_documents_of_langchain_are_a_context() -> None:
-    """As objects and as rows of JSON hold them, beside texts; a part without a text is refused."""
+    """As objects and as rows of JSON hold them, beside texts and others' parts; a part without a text is refused."""
     documents = [SimpleNamespace(page_content="one", metadata={}), {"page_content": "two", "metadata": {}}, "three"]
+    documents += [{"type": "text", "text": "four"}, SimpleNamespace(text="five"), {"content": "six"}, {"text": ""}]
     (found,) = grade_many([{"output": "Thank you.", "context": documents}], POLITE, "offline").collect()
     assert found.candidate is not None
-    assert found.candidate.context == "one\n\ntwo\n\nthree"
+    assert found.candidate.context == "one\n\ntwo\n\nthree\n\nfour\n\nfive\n\nsix\n\n"
+    (refused,) = grade_many(
+        [{"output": "a", "context": [{"role": "user", "content": "x"}]}], POLITE, "offline"
+    ).collect()
+    assert "a chat is one candidate" in str(refused.failures[0])
     (refused,) = grade_many([{"output": "Thank you.", "context": [{"title": "x"}]}], POLITE, "offline").collect()
     assert "context: expected text" in str(refused.failures[0])
+
+
+def test_arrays_in_cells_are_lists() -> None:
+    """A frame of pandas holds lists as arrays, those within others too, and so may a candidate."""
+    np, pd = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+
+    def array(*items: object) -> Any:
+        made = np.empty(len(items), dtype=object)
+        made[:] = items
+        return made
+
+    cells = {
+        "context": array("one", {"text": "two"}),
+        "images": array("https://x.example/a.png"),
+        "tool_calls": array({"name": "pay", "arguments": {"to": array("a", "b")}}),
+        "variables": {"tags": array("x", "y")},
+    }
+    (found,) = grade_many(pd.DataFrame([{"output": "Thank you.", **cells}]), POLITE, "offline").collect()
+    assert found.candidate is not None
+    assert (found.candidate.context, found.candidate.images) == ("one\n\ntwo", ("https://x.example/a.png",))
+    assert found.candidate.tool_calls[0].arguments == {"to": ("a", "b")}
+    assert found.candidate.variables == {"tags": ["x", "y"]}
+    nested = [{"out": {"answer": "Thanks.", "docs": array("one")}, "empty": array()}]
+    columns = {"output": "out.answer", "context": "out.docs", "images": "empty"}
+    (found,) = grade_many(nested, POLITE, "offline", columns=columns).collect()
+    assert found.candidate == Candidate("Thanks.", context=array("one"))
 
 
 def test_several_documents_are_a_context_wherever_there_is_one() -> None:
