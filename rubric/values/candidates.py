@@ -101,7 +101,7 @@ def as_context(value: Any) -> Any:
     of = ("page_content", "text", "content")  # a message of a chat has a role too
     held = [v if isinstance(v, Mapping) else {key: getattr(v, key, None) for key in (*of, "role")} for v in value]
     found = [[h[key] for key in of if isinstance(h.get(key), str) and not h.get("role")] for h in held]
-    texts = [words[0] if words else each for words, each in zip(found, value, strict=True)]
+    texts: list[Any] = [words[0] if words else each for words, each in zip(found, value, strict=True)]
     return "\n\n".join(texts) if all(isinstance(each, str) for each in texts) else value
 
 

@@ -21,6 +21,7 @@ from rubric.values.matching import check_schema, matches, matches_name, misfit, 
 
 if TYPE_CHECKING:
     from rubric.values.candidates import Candidate
+    from rubric.values.requests import Failure
     from rubric.values.run_rules import Matcher, RunRule
 
 
@@ -369,7 +370,7 @@ class Holds(Check, Shown):
     that raises, or returns anything else, leaves the criterion unjudged.
     """
 
-    function: Callable[[Candidate], Opinion | Decided] = field(validator=_callable)
+    function: Callable[[Candidate], Opinion | Decided | Failure] = field(validator=_callable)
 
     def __str__(self) -> str:
         return str(getattr(self.function, "__name__", "a function"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import chain, count, islice, repeat
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +12,7 @@ from attrs import define, evolve, frozen
 
 from rubric.internals.containers import NoTruth
 from rubric.internals.text import shorten
-from rubric.values.matching import json_key
+from rubric.values.matching import json_key, matches_name
 from rubric.values.numbered import line_of, shown_result
 from rubric.values.runs import LOST_CALL, Event, Message, Run, State, SubRun, ToolCall
 
@@ -140,7 +140,7 @@ def judge(rule: RunRule, run: Run, since: int, before: str) -> Verdict:
         breaches = tuple(Breach(*step, why) for step, (_, why) in found)
         more = f"; and {len(breaches) - _MOST_SAID} more" if len(breaches) > _MOST_SAID else ""
         said = "; at ".join(map(str, breaches[:_MOST_SAID]))
-        more += _unknown(rule, run) + _unsaid(rule, run)
+        more += _unknown(rule, run) + _unsaid(rule, run) + _unlike(rule, run)
         return Verdict(met=False, reason=f"{rule}: broken at {said}{more}", breaches=breaches)
     if not complete and not (settled and (rule.start is None or rule.end is None)):  # else another part may begin
         lost = "; a result stands with its call, {name: search, result: found}" * any(map(_is_lost, run.events))
@@ -153,7 +153,8 @@ def judge(rule: RunRule, run: Run, since: int, before: str) -> Verdict:
     why = "kept" if lacks is None else f"kept vacuously, since there is no {lacks}"
     why += _unknown(rule, run) if rule.kind == "at_most" else ""
     alike = _alike(lacks or rule.event, run) if lacks or rule.kind == "never" else ""
-    return Verdict(met=True, reason=f"{rule}: {why}{alike}{_unsaid(rule, run)}", vacuous=lacks is not None)
+    alike += _unsaid(rule, run) + ("" if lacks is None else _unlike(rule, run))
+    return Verdict(met=True, reason=f"{rule}: {why}{alike}", vacuous=lacks is not None)
 
 
 def _alike(lacks: Matcher, run: Run) -> str:
@@ -170,6 +171,20 @@ def _unsaid(rule: RunRule, run: Run) -> str:
     there = {each.role for _, each, _ in _places(run, count(), {}) if type(each) is Message} if asked else set()
     role = next((repr(role) for role in sorted(asked - there) if not {*"*?"} & {*role}), "")
     return f"; no message has the role {role}; for a text, write said('assistant', {role})" if role else ""
+
+
+def _unlike(rule: RunRule, run: Run) -> str:
+    """Return a remark on calls of a tool of *rule* that have other arguments than the rule says, if none has those."""
+    calls = [(call, agent) for _, call, agent in _places(run, count(), {}) if isinstance(call, ToolCall)]
+    said, sides = dict[str, None](), tuple[Any, ...]((rule.event, rule.other, rule.start, rule.end))
+    for side in () if rule.kind in ("first", "last", "always") else sides:  # they show the event
+        wanted = [*side.arguments, *side.matches] if isinstance(getattr(side, "arguments", None), Mapping) else []
+        if wanted and not any(evolve(side, result=None, failed=None).fits(call, agent) for call, agent in calls):
+            for call in (one for one, _ in calls if matches_name(side.name, one.name)):
+                given = {name: shorten(repr(call.arguments[name]), 60) for name in wanted if name in call.arguments}
+                words = [f"{name} {given[name]}" if name in given else f"no {name}" for name in wanted]
+                said[f"; {call.name} was called with {' and '.join(words)}"] = None
+    return "".join(islice(said, _MOST_SAID))
 
 
 def _unknown(rule: RunRule, run: Run) -> str:

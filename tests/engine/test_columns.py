@@ -361,7 +361,7 @@ def test_arrays_in_cells_are_lists() -> None:
     assert found.candidate is not None
     assert (found.candidate.context, found.candidate.images) == ("one\n\ntwo", ("https://x.example/a.png",))
     assert found.candidate.tool_calls[0].arguments == {"to": ("a", "b")}
-    assert found.candidate.variables == {"tags": ["x", "y"]}
+    assert found.candidate.variables == {"tags": ("x", "y")}
     nested = [{"out": {"answer": "Thanks.", "docs": array("one")}, "empty": array()}]
     columns = {"output": "out.answer", "context": "out.docs", "images": "empty"}
     (found,) = grade_many(nested, POLITE, "offline", columns=columns).collect()

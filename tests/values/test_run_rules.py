@@ -232,6 +232,31 @@ def test_each_turn_is_a_part_where_one_event_ends_it_and_begins_the_next() -> No
     ]
 
 
+@each_row(
+    ("rule", "done", "remark"),
+    [
+        (call("refund", arguments={"amount": 20}).at_least(1), [do("refund", amount=200)], "refund was called with amount 200"),
+        (call("refund", arguments={"amount": 20}).at_least(1), [do("refund", amount="20")], "refund was called with amount '20'"),
+        (call("refund", arguments={"amount": 20}).at_least(1), [do("refund", sum=20)], "refund was called with no amount"),
+        (
+            call("Refund*", arguments={"to": "Ann"}, matches={"amount": "^2.$"}).at_least(1),
+            [do("refund_order", amount=200, to="Bob"), do("refund_order", amount=21, to="Bob")],
+            "refund_order was called with to 'Bob' and amount 200; refund_order was called with to 'Bob' and amount 21",
+        ),
+        (call("pay").needs(call("check", arguments={"id": 1})), [do("check", id=2), do("pay")], "check was called with id 2"),
+        (call("refund", arguments={"amount": 20}).needs(call("check")), [do("refund", amount=2)], "refund was called with amount 2"),
+        (call("refund", arguments={"amount": 20}).at_least(2), [do("refund", amount=20), do("refund", amount=2)], ""),
+        (call("refund", arguments={"amount": 20}, result="ok").at_least(1), [do("refund", amount=20)], ""),
+        (call("refund", arguments={"amount": 20}).never(), [do("refund", amount=20)], ""),
+        (call("refund", arguments={"amount": 20}).first(), [do("refund", amount=2)], ""),
+    ],
+)  # fmt: skip
+def test_calls_with_other_arguments_than_a_rule_says_are_told(rule: RunRule, done: list[ToolCall], remark: str) -> None:
+    """Where no call has those, the reason says which the calls of the tool have; each is told once."""
+    reason = rule.judge(Run([*done, *done[:1]] if remark else done)).reason
+    assert reason.partition("; ")[2] == remark if remark else "was called with" not in reason
+
+
 def test_what_a_part_lacks_is_missing_at_the_event_that_ends_it() -> None:
     """Only what the last part lacks is missing at the end of the run."""
     rule = call("search").at_least(1).after(said("user")).until(said("user"))
