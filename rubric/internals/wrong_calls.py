@@ -308,7 +308,7 @@ class _Call:
             if columns and "candidates" in self.given:
                 import_module("rubric.engine.sources").source_of(self.given["candidates"], columns)
             elif columns and self.called.startswith("Labels."):
-                getattr(import_module("rubric.trust").Labels, self.owner)(*self.given.values(), columns=columns)
+                getattr(import_module("rubric.trust").Labels, self.owner)(**self.given | {"columns": columns})
         except DefinitionError as problem:
             more = re.search(r"columns=(\{[^{}]*\})", problem.message)
             whole = line.replace(found[1], more[1]) if more and found else line

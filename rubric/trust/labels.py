@@ -9,6 +9,7 @@ option, yes or no. It is checked against the criterion when it is compared with 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -46,6 +47,9 @@ SAID: dict[str, bool] = {
     **dict.fromkeys(("no", "false", "n", "0", "0.0"), False),
 }
 """Words for a yes and a no: of the whole, and of any criterion."""
+
+_NAMED = r"(?:(?:, )?(?:columns|criteria|raters)=(?:\{.*?\}|\[.*?\]))+"
+"""The arguments in a message that a call takes together."""
 
 _JOINED = "Labels([evolve(row, rater=who) for who, rows in {'ann': a, 'bob': b}.items() for row in rows])"
 
@@ -112,6 +116,7 @@ class Labels(NoTruth):
         by: `key`: the keys are those of candidates. `index`: they are places among the candidates, from 0. None: keys,
             where the results that they are compared with have any, else places.
         counts_seen: True to count labels with `judge_seen` too; figures then say so.
+        column: The column that all values were read from, where it is not called `value`.
 
     Raises:
         DefinitionError: A value is not a label, or a rater labels the same thing twice.
@@ -126,6 +131,7 @@ class Labels(NoTruth):
     rows: tuple[Label, ...] = field(converter=_as_rows)
     by: Literal["key", "index"] | None = None
     counts_seen: bool = False
+    column: str = field(default="", eq=False)
 
     def __attrs_post_init__(self) -> None:
         named = Counter((row.key, row.criterion, row.rater) for row in self.rows)
@@ -209,10 +215,15 @@ class Labels(NoTruth):
 
     @classmethod
     def read(
-        cls, path: str | PathLike[str], *, columns: Mapping[str, str] | None = None, raters: Iterable[str] = ()
+        cls,
+        path: str | PathLike[str],
+        *,
+        columns: Mapping[str, str] | None = None,
+        raters: Iterable[str] = (),
+        criteria: Iterable[str] = (),
     ) -> Labels:
         """
-        Read a file with a label a row, or a wide table with a column a rater.
+        Read a file with a label a row, or a wide table with a column a rater or a criterion.
 
         Its columns are `key` or `index`, `value`, and where there are any `criterion`, `rater`, `weight`, `judge_seen`,
         `reason`.
@@ -222,19 +233,26 @@ class Labels(NoTruth):
             columns: The column of each field that has another name, such as `{"key": "id", "value": "label"}`.
             raters: Of a wide table: the columns that hold what each rater says; empty cells are not labels. Of a table
                 with a column of values: the name of its one rater.
+            criteria: The same of criteria: the columns that hold what is said of each, named by the ids of the rubric;
+                or the id of the one that all values are of.
 
         Raises:
             DefinitionError: The file is of another kind, a column is missing, or a row has no value.
         """
         file = fields.as_path("path", path)
-        return cls(*_of_rows(rows_in("path", file), dict(columns or {}), file.name, _as_raters(raters)))
+        return cls(*_of_rows(rows_in("path", file), dict(columns or {}), file.name, _wide(raters, criteria)))
 
     @classmethod
     def from_pandas(
-        cls, frame: pd.DataFrame, *, columns: Mapping[str, str] | None = None, raters: Iterable[str] = ()
+        cls,
+        frame: pd.DataFrame,
+        *,
+        columns: Mapping[str, str] | None = None,
+        raters: Iterable[str] = (),
+        criteria: Iterable[str] = (),
     ) -> Labels:
         """
-        Return the labels in *frame*, with columns and raters as for `read`; a missing value is not a label.
+        Return the labels in *frame*, with columns, raters and criteria as for `read`; a missing value is not a label.
 
         Raises:
             DefinitionError: A column is missing.
@@ -243,7 +261,7 @@ class Labels(NoTruth):
             raise fields.refuse("frame", frame, "a frame; a column is Labels(dict(enumerate(column)), by='index')")
         rows = frame.to_dicts() if hasattr(frame, "to_dicts") else frame.to_dict("records")  # as polars has it
         records = ((f"labels[{n}]", row) for n, row in enumerate(rows))
-        return cls(*_of_rows(records, dict(columns or {}), "labels", _as_raters(raters)))
+        return cls(*_of_rows(records, dict(columns or {}), "labels", _wide(raters, criteria)))
 
     @classmethod
     def by_rater(cls, given: Mapping[Any, Mapping[str, Any]], criterion: str = "") -> Labels:
@@ -278,9 +296,7 @@ def as_labels(value: Any) -> Labels:
         try:
             return Labels.from_pandas(cast("pd.DataFrame", value)) if is_frame else Labels.read(value)
         except DefinitionError as error:  # here no columns are named
-            said = error.message
-            if isinstance(said, Wording):
-                said = said.render(lambda name, given: f"Labels.{call}, {name}={given!r})")
+            said = re.sub(_NAMED, lambda found: f"Labels.{call}, {found[0]})", error.message)
             raise DefinitionError(error.field, said) from None
     if is_series:
         is_named = isinstance(next(iter(value.keys()), 0), str)  # by what its index has
@@ -329,66 +345,96 @@ def _value(value: Any, place: str) -> Value:
 
 
 def _of_rows(
-    rows: Iterable[tuple[str, Mapping[str, Any]]], columns: dict[str, str], source: str, raters: Sequence[str]
-) -> tuple[list[Label], Literal["key", "index"]]:
-    """Return the labels in *rows*, each with its place, and whether they are by key or by index."""
-    for name in columns:
+    rows: Iterable[tuple[str, Mapping[str, Any]]], columns: dict[str, str], source: str, wide: _Wide
+) -> tuple[list[Label], Literal["key", "index"], bool, str]:
+    """Return the labels in *rows*, each with its place, as `Labels` takes them."""
+    for name, column in columns.items():
         if name not in _FIELDS:
             raise DefinitionError(f"columns.{name}", f"is not a field of a label{fields.suggest(name, _FIELDS)}")
-    held, alone = {name: columns.get(name, name) for name in _FIELDS}, ""
-    labels: list[Label] = []
-    by: Literal["key", "index"] = "key"
-    for nth, (place, row) in enumerate(rows):
-        if not isinstance(row, Mapping):
-            raise fields.refuse(place, row, 'an object such as {"key": "a", "value": true}')
-        if not nth:
-            alone = _one_rater(raters, held, row)
-            raters = () if alone else raters
-            is_placed = "index" in columns and "key" not in columns  # whatever else the rows have
-            by = "key" if held["key"] in row and not is_placed else "index"
-            _check_columns(held, by, row, source, raters)
-        cells: dict[str, tuple[Any, Any]] = {rater: (rater, row.get(rater)) for rater in raters}
-        for column, (rater, value) in (
-            cells or {"value": (alone or row.get(held["rater"]), row.get(held["value"]))}
-        ).items():
-            if _is_missing(value):
+        if isinstance(column, list | tuple | set) and name in ("value", "rater", "criterion"):
+            of = "raters" if name == "rater" else "criteria"
+            raise DefinitionError(
+                f"columns.{name}", Wording("several columns have a name of their own; write ", **{of: [*column]})
+            )
+        if not isinstance(column, str | int):
+            raise fields.refuse(f"columns.{name}", column, "the name of a column")
+    held = {name: columns.get(name, name) for name in _FIELDS}
+    given, labels = [*rows], list[Label]()
+    if odd := next(((place, row) for place, row in given if not isinstance(row, Mapping)), None):
+        raise fields.refuse(*odd, 'an object such as {"key": "a", "value": true}')
+    first = given[0][1] if given else {}
+    alone = _of_all(wide, held, first)
+    wide = {name: of for name, of in wide.items() if of and name not in alone}
+    is_placed = "index" in columns and "key" not in columns  # whatever else the rows have
+    by: Literal["key", "index"] = "key" if not given or (held["key"] in first and not is_placed) else "index"
+    if given:
+        _check_columns(held, by, [row for _, row in given], source, wide)
+    spread = [(name, column) for name, of in wide.items() for column in of]
+    for place, row in given:
+        for name, column in spread or [("value", held["value"])]:
+            if _is_missing(value := row.get(column)):
                 continue
             key = row.get(held[by])
             if _is_missing(key):
                 raise DefinitionError(f"{place}.{by}", "expected the name of a candidate, got nothing")
-            said = _plain(key), _value(value, f"{place}.{column}"), _plain(row.get(held["criterion"])), _plain(rater)
-            weight, reason = _weight(row.get(held["weight"]), place), _plain(row.get(held["reason"]))
-            seen = _plain(row.get(held["judge_seen"])).casefold() in _SEEN
-            labels.append(Label(*said, weight, place, seen, reason))
-    return labels, by
+            own = {each: _plain(row.get(held[each])) for each in ("criterion", "rater", "reason", "judge_seen")}
+            own |= alone | {name: column}
+            said = _value(value, f"{place}.{column if spread else name}"), own["criterion"], own["rater"]
+            weight, seen = _weight(row.get(held["weight"]), place), own["judge_seen"].casefold() in _SEEN
+            labels.append(Label(_plain(key), *said, weight, place, seen, own["reason"]))
+    return labels, by, False, "" if spread or held["value"] == "value" else held["value"]
 
 
-def _as_raters(given: Iterable[str]) -> tuple[str, ...]:
-    return fields.as_tuple("raters", given, str, 'names of columns, such as ["ann", "bob"]')
+_Wide = dict[str, tuple[str, ...]]
+"""The names of raters and of criteria that are columns, or stand for all values, by the field of a label."""
 
 
-def _one_rater(raters: Sequence[str], held: Mapping[str, str], row: Mapping[str, Any]) -> str:
-    """Return the name of the rater of all values; empty where raters are columns, also with an error in writing."""
-    is_one = len(raters) == 1 and held["value"] in row and not {raters[0], held["rater"]} & row.keys()
-    return raters[0] if is_one and "did you mean" not in fields.suggest(raters[0], map(str, row)) else ""
+def _wide(raters: Iterable[str], criteria: Iterable[str]) -> _Wide:
+    what = "names of columns, such as {}".format
+    people = fields.as_tuple("raters", raters, str, what('["ann", "bob"]'))
+    return {"rater": people, "criterion": fields.as_tuple("criteria", criteria, str, what('["clarity", "tone"]'))}
+
+
+def _of_all(wide: _Wide, held: Mapping[str, str], row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the rater and the criterion that all values are of; none where they are columns, or near one."""
+    values, found = {held["value"]} & row.keys(), {}
+    for name, of in wide.items():
+        apart = {each for other, names in wide.items() if other != name for each in names} & row.keys()
+        if len(of) == 1 and held[name] not in row and values | apart and of[0] not in row.keys() - values:
+            if of[0] in values or "did you mean" not in fields.suggest(of[0], map(str, row)):
+                found[name] = of[0]
+    return found
 
 
 def _check_columns(
-    held: Mapping[str, str], by: str, row: Mapping[str, Any], source: str, raters: Sequence[str]
+    held: Mapping[str, str], by: str, rows: Sequence[Mapping[str, Any]], source: str, wide: _Wide
 ) -> None:
-    if raters and (idle := [name for name in ("rater", "value") if held[name] != name]):
-        why = "is not read where raters name the columns; leave out one of the two"
-        raise DefinitionError(f"columns.{idle[0]}", why)
-    for rater in raters:
-        if rater not in row:
-            raise DefinitionError(source, f"there is no column {rater!r}{fields.suggest(rater, map(str, row))}")
-    wanted = [name for name in (by, *(() if raters else ("value",))) if held[name] not in row]
+    row = rows[0]
+    if len(wide) > 1:
+        raise DefinitionError(
+            "criteria", "a table has columns of one kind: of raters or of criteria; name one of the two"
+        )
+    for name, of in wide.items():
+        many = "raters" if name == "rater" else "criteria"
+        for idle in (name, "value"):
+            if held[idle] != idle:
+                why = f"is not read where {many} name the columns; leave out one of the two"
+                raise DefinitionError(f"columns.{idle}", why)
+        if name in row:
+            raise DefinitionError(
+                many, f"there is a column {name!r} too, which says of what each row is; leave out {many}"
+            )
+        for each in of:
+            if each not in row:
+                raise DefinitionError(source, f"there is no column {each!r}{fields.suggest(each, map(str, row))}")
+    wanted = [name for name in (by, *(() if wide else ("value",))) if held[name] not in row]
     free = [str(column) for column in row if column not in held.values()]
     columns = {name: column for name, column in held.items() if column != name and column in row}
     lacking = ["key" if name == "index" else name for name in wanted]
+    told = [each for each in free if _is_said(each, rows) and each.lower() not in _CALLED["key"]]
     for is_known, name in product((True, False), lacking):  # by its name, or else the first that may be one
         spare = [each for each in free if len(str(row[each])) <= _LONGEST_KEY]
-        spare = sorted(free, key=lambda each: not _is_said(row[each])) if name == "value" else spare
+        spare = sorted(free, key=lambda each: each not in told) if name == "value" else spare
         likely = next((column for column in spare if not is_known or column.lower() in _CALLED[name]), None)
         if likely is not None and name not in columns:
             columns[name] = free.pop(free.index(likely))
@@ -397,16 +443,37 @@ def _check_columns(
         it = f"it {named[0].split()[0]}" if len(named) == 1 else "them key and value"
         call = f"call {it} in the file"
         cures = (Wording("name it: ", columns=columns), call) if {*lacking} <= columns.keys() else (call,)
+        several = [each for each in told if each in [*free, columns.get("value")]]
+        if len(several) > 1 and "value" in wanted and columns["value"].lower() not in _CALLED["value"]:
+            cures = (*_ways(several, columns, row, held), call)
         why = f"expected a column {' and a column '.join(named)}, and there is none; "
         placed = "; if they are in the order of the results, add a column index, from 0" if "index" in wanted else ""
         raise DefinitionError(source, Wording(why, cures, f" (there are: {', '.join(map(str, row))}){placed}"))
 
 
-def _is_said(value: Any) -> bool:
-    """True if *value* is a number, or a word for a verdict."""
+def _ways(
+    several: Sequence[str], columns: Mapping[str, str], row: Mapping[str, Any], held: Mapping[str, str]
+) -> Iterator[Wording]:
+    """Yield how *several* columns of what may be labels are read: as criteria, as people, or one of them alone."""
+    what, others = " and ".join(map(repr, several)), {n: c for n, c in columns.items() if n != "value"}
+    for name, many, said in (("criterion", "criteria", "criteria"), ("rater", "raters", "people")):
+        if held[name] not in row:
+            keyed = [Wording(columns=others), ", "] if others else []
+            yield Wording(f"if {what} are {said}: ", *keyed, **{many: [*several]})
+            what = "they"
+    yield Wording("if one alone is the label of the whole: ", columns=columns)
+
+
+def _is_said(column: str, rows: Sequence[Mapping[str, Any]]) -> bool:
+    """True if a *column* has numbers, or words for verdicts, in all cells that are not empty, and in one at least."""
+    cells = [cell for row in rows if not _is_missing(cell := row.get(column))]
+    return bool(cells) and all(str(cell).strip().casefold() in SAID or _is_number(cell) for cell in cells)
+
+
+def _is_number(value: object) -> bool:
     with suppress(ValueError):
-        return math.isfinite(float(value))
-    return str(value).strip().casefold() in SAID
+        return math.isfinite(float(str(value)))
+    return False
 
 
 def _plain(value: Any) -> str:

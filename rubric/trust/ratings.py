@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import combinations
 from os.path import isfile
 from pathlib import Path
@@ -20,7 +20,7 @@ import numpy as np
 from attrs import evolve, field, frozen
 
 from rubric import Choices, Criterion, DefinitionError, Grade, Judge, Levels, Ungraded, YesNo
-from rubric.embed import Check, Finding, fields, shorten
+from rubric.embed import Check, Finding, Wording, fields, shorten
 from rubric.results import Record, Scored, places_by
 from rubric.suites.report import Report
 from rubric.trust.inference import Codes, Floats
@@ -424,6 +424,8 @@ def match_labels(given: Judged, labels: Labels) -> list[Ratings]:
         if not mine:
             lost += seen
             continue
+        if not criterion:
+            _check_whole(given, labels.column, {label.rater for label in mine})
         name, scale, values = _column(given, criterion, [label.value for label in mine], mine[0].place or "labels")
         people, weights, raters = _tabulate(mine, rows_of, len(given), scale)
         if np.isnan(people).all():
@@ -451,6 +453,17 @@ def _by_criterion(labels: Labels) -> dict[str, list[Label]]:
     for label in labels:
         found.setdefault(label.criterion, []).append(label)
     return found
+
+
+def _check_whole(given: Judged, column: str, raters: Set[str]) -> None:
+    """Raise for labels of the whole from a *column*, or by *raters*, of the name of a criterion."""
+    if named := [name for name in given.columns if name and name in {column, *raters}]:
+        what = (
+            f"{' and '.join(map(repr, named))} {'is a criterion' if len(named) == 1 else 'are criteria'} of the grades"
+        )
+        why = f"{what}, and labels without a criterion are of the whole; read them with "
+        other = "if they are of the whole, call the column value" if column in named else "people take other names"
+        raise DefinitionError("labels", Wording(why, Wording(criteria=named), f"; {other}"))
 
 
 def _tabulate(

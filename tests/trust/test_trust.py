@@ -87,6 +87,26 @@ def test_labels_come_from_files_frames_and_mappings(tmp_path: Path) -> None:
         ("a.csv", b"key,label\na,1\n", "columns={'value': 'label'}"),
         ("a.csv", b"notes,case_id,value\nx,a,1\n", "columns={'key': 'case_id'}"),
         ("a.csv", b"key,value,value\na,1,0\n", "'value'"),
+        ("a.csv", b"key,comment,label\na,,yes\nb,x,no\n", "columns={'value': 'label'} or"),
+        ("a.jsonl", b'{"key": "a", "note": null, "label": "yes"}\n', "columns={'value': 'label'} or"),
+        ("a.csv", b"key,note,when\na,,\nb,late,yes\n", "columns={'value': 'when'} or"),
+        (
+            "a.csv",
+            b"key,ann,bob\na,,yes\nb,no,no\n",
+            "if 'ann' and 'bob' are criteria: criteria=['ann', 'bob'] or if they are people: raters=['ann', 'bob'] or "
+            "if one alone is the label of the whole: columns={'value': 'ann'} or call it value in the file (there",
+        ),
+        (
+            "a.csv",
+            b"id,rater,when,link,note\na,ann,,yes,fine\na,bob,yes,no,\n",
+            "if 'when' and 'link' are criteria: columns={'key': 'id'}, criteria=['when', 'link'] or if one alone "
+            "is the label of the whole: columns={'key': 'id', 'value': 'when'} or",
+        ),
+        (
+            "a.csv",
+            b"key,criterion,ann,bob\na,when,no,yes\n",
+            "if 'ann' and 'bob' are people: raters=['ann', 'bob'] or if",
+        ),
         ("a.csv", b"key;value\na;1\n", "parted by ';'"),
         ("a.csv", b"key,value\nM\xe4rz,1\n", "a.csv:2: no text in UTF-8"),
         ("a.csv", b"key,value\na,1,0\n", "a.csv:2: 3 cells under 2 names"),
@@ -342,6 +362,73 @@ def test_labels_come_from_wide_tables(tmp_path: Path) -> None:
         assert [(row.key, row.rater, row.value) for row in labels] == wanted
     with pytest.raises(DefinitionError, match="there is no column 'anne'; did you mean 'ann'"):
         Labels.read(tmp_path / "wide.csv", columns={"key": "id"}, raters=["anne"])
+
+
+@pytest.mark.parametrize(
+    ("content", "named", "wanted"),
+    [
+        ("id,when,link\na,,yes\nb,no,yes\n", {"criteria": ["when", "link"]}, "a--link-yes b--when-no b--link-yes"),
+        ("id,rater,when,link\na,ann,,yes\n", {"criteria": ("when", "link")}, "a-ann-link-yes"),
+        ("id,when,link\na,no,yes\n", {"criteria": ["when", "link"], "raters": ["ann"]}, "a-ann-when-no a-ann-link-yes"),
+        ("id,value\na,no\n", {"criteria": ["when"]}, "a--when-no"),
+        ("id,when\na,no\n", {"columns": {"key": "id", "value": "when"}, "criteria": ["when"]}, "a--when-no"),
+        ("id,value\na,no\n", {"criteria": ["when"], "raters": ["ann"]}, "a-ann-when-no"),
+        ("id,ann,bob\na,no,yes\n", {"criteria": ["when"], "raters": ["ann", "bob"]}, "a-ann-when-no a-bob-when-yes"),
+    ],
+)
+def test_a_table_with_a_column_a_criterion_is_read(
+    tmp_path: Path, content: str, named: dict[str, Any], wanted: str
+) -> None:
+    """Its columns are criteria, its raters stay; one name that is not a column is that of all values."""
+    (tmp_path / "wide.csv").write_text(content)
+    arguments = {"columns": {"key": "id"}, **named}
+    frame = pd.read_csv(tmp_path / "wide.csv")
+    for labels in (Labels.read(tmp_path / "wide.csv", **arguments), Labels.from_pandas(frame, **arguments)):
+        assert " ".join(f"{row.key}-{row.rater}-{row.criterion}-{row.value}" for row in labels) == wanted
+
+
+@pytest.mark.parametrize(
+    ("content", "named", "message"),
+    [
+        ("key,when\na,no\n", {"criteria": ["when", "lnk"]}, "there is no column 'lnk'"),
+        ("key,when,link,ann,bob\na,1,1,1,1\n", {"criteria": ["when", "link"], "raters": ["ann", "bob"]}, "of one"),
+        ("key,when,link,value\na,1,1,1\n", {"criteria": ["when"], "columns": {"value": "link"}}, "is not read where"),
+        ("key,criterion,when\na,x,1\n", {"criteria": ["when"]}, "there is a column 'criterion' too"),
+        ("key,when,link\na,1,1\n", {"columns": {"value": ["when", "link"]}}, "write criteria=['when', 'link']"),
+        ("key,when,link\na,1,1\n", {"columns": {"criterion": ["when", "link"]}}, "write criteria=['when', 'link']"),
+        ("key,when,link\na,1,1\n", {"columns": {"rater": ["when", "link"]}}, "write raters=['when', 'link']"),
+        ("key,when,link\na,1,1\n", {"columns": {"value": 3.5}}, "expected the name of a column, got 3.5"),
+    ],
+)
+def test_columns_that_are_criteria_and_something_else_are_refused(
+    tmp_path: Path, content: str, named: dict[str, Any], message: str
+) -> None:
+    """No column is read as two things, and several columns of one field are criteria or people."""
+    (tmp_path / "wide.csv").write_text(content)
+    with pytest.raises(DefinitionError, match=re.escape(message)):
+        Labels.read(tmp_path / "wide.csv", **named)
+
+
+def test_a_wrong_option_of_labels_is_the_only_one_that_is_told(tmp_path: Path) -> None:
+    """The call is not said to have more arguments without a name than were typed."""
+    (tmp_path / "wide.csv").write_text("id,value\na,1\n")
+    with pytest.raises(DefinitionError, match="no such option") as no:
+        Labels.read(tmp_path / "wide.csv", columns={"key": "id"}, nonsense=["when"])  # type: ignore[call-arg]
+    assert "without a name" not in str(no.value)
+
+
+def test_values_of_a_column_with_the_name_of_a_criterion_are_not_the_whole(tmp_path: Path) -> None:
+    """They are refused where grades show that name, and the printed arguments read them as that criterion."""
+    rows = [f"{key},{'yes' if PEOPLE[key]['good'] else 'no'}" for key in range(100)]
+    (tmp_path / "labels.csv").write_text("\n".join(["key,good", *rows]))
+    labels = Labels.read(tmp_path / "labels.csv", columns={"value": "good"})
+    for of in (agreement, estimate, trusted):
+        with pytest.raises(DefinitionError, match=re.escape("read them with criteria=['good']; if they are")):
+            of(GRADES, labels)
+    again = Labels.read(tmp_path / "labels.csv", columns={"value": "good"}, criteria=["good"])
+    assert agreement(GRADES, again)["good"].n == 100
+    whole = Labels([evolve(row) for row in labels])
+    assert agreement(GRADES, whole)["the whole"].n == 100
 
 
 def test_a_file_of_one_rater_is_named_and_joined(tmp_path: Path) -> None:
