@@ -33,10 +33,11 @@ def in_options(
             return ""
         if value is None:
             return f"{option.opts[0]} {option.metavar or ''}".rstrip()
-        pairs = value.items() if isinstance(value, Mapping) else [(value, ...)]
+        several = value if isinstance(value, list) else [value]
+        pairs = value.items() if isinstance(value, Mapping) else [(each, ...) for each in several]
         given = [(key, each) for key, of in pairs for each in (of if isinstance(of, list | tuple) else [of])]
         words = [w for key, of in given for w in (option.opts[0], str(key) if of is ... else f"{key}={of or ''}")]
-        if cure is not None and (not cure or name == "judge"):  # the last one needs no key
+        if cure is not None and (not cure or name in ("judge", "criteria", "raters")):  # a judge that needs no key
             cure[name] = words
         return shlex.join(words)
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 import click
 
 from rubric import RubricError
-from rubric.commands.file_arguments import first_row, kind_of
+from rubric.commands.file_arguments import WrongLineError, first_row, kind_of
 from rubric.commands.messages import in_options
 from rubric.commands.wrong_options import Unit, changed_units
 from rubric.embed import source_of
@@ -37,6 +37,16 @@ def columns_of(given: Sequence[str]) -> dict[str, str | Sequence[str] | None]:
             kept.append(column)
             named[name] = kept
             continue
+        if name in named and name in (many := {"value": "criteria", "criterion": "criteria", "rater": "raters"}):
+            several = [
+                word
+                for each in given
+                if each.partition("=")[0] == name
+                for word in (f"--{many[name]}", each.partition("=")[2])
+            ]
+            others = [word for each in given if each.partition("=")[0] != name for word in ("--column", each)]
+            said = f"--column {text}: {name} is given twice, and several columns have an option of their own"
+            raise WrongLineError(said, {"columns": others, many[name]: several})
         if name in named:
             raise click.UsageError(f"--column {text}: {name} is given twice; give it once")
         named[name] = column or None
@@ -51,7 +61,12 @@ def with_columns(command: click.Command, files: Sequence[str], units: list[Unit]
         given = _columns_in(units)
         is_read = files[1:] and kind_of(files[-1]) == "*"
         labels = import_module("rubric.trust").Labels if is_read else None  # its libraries are an extra
-        found = _named_by(command, given, lambda columns: labels.read(files[-1], columns=columns)) if labels else given
+        wide = {many: _given(units, many) for many in ("criteria", "raters")}
+        found = (
+            _named_by(command, given, lambda columns: labels.read(files[-1], columns=columns, **wide))
+            if labels
+            else given
+        )
         return units if found == given or {*given} - {*found} else _replaced(units, found)
     if command.name in {"grade-many", "label", "plan", "probe"} and "rubric" in map(kind_of, files[:2]) and files[1:]:
         return _columns_of(command, Path(files[command.name != "label"]), units, typed)
@@ -88,13 +103,18 @@ def _named_by(command: click.Command, named: list[str], read: Callable[[dict[str
         except RubricError as problem:
             cure: dict[str, list[str]] = {}
             in_options(problem, command, cure)
-            return cure.get("columns", [])[1::2] or named
+            return named if {"criteria", "raters"} & cure.keys() else cure.get("columns", [])[1::2] or named
     return named
 
 
 def _columns_in(units: Sequence[Unit]) -> list[str]:
     typed = [word for name, words in units if name == "columns" for word in words]
     return [word.removeprefix("--column=") for word in typed if word != "--column"]
+
+
+def _given(units: Sequence[Unit], name: str) -> list[str]:
+    """Return the values of the option *name*, each apart, where commas join several."""
+    return [each for of, words in units if of == name for each in words[-1].removeprefix(f"--{name}=").split(",")]
 
 
 def _replaced(units: Sequence[Unit], found: Sequence[str]) -> list[Unit]:

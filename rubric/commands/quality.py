@@ -20,7 +20,7 @@ from rubric.commands.files import rubric_files
 from rubric.commands.messages import in_options
 from rubric.commands.named_columns import columns_of
 from rubric.commands.output import Command, Refusal
-from rubric.commands.trust import from_extra, keep
+from rubric.commands.trust import from_extra, keep, wide_of
 from rubric.commands.wrong_lines import meant
 from rubric.embed import cell, source_of
 from rubric.formats.projects import is_rubric
@@ -158,7 +158,7 @@ def probe(file: Path, candidates: Path, *, judge: Any, only_plan: bool, columns:
 @click.argument("file", type=options.PATH)
 @click.argument("results", type=options.PATH)
 @click.argument("labels", type=options.PATH)
-@options.take(f"edits risk writer candidates columns {options.JUDGE} {options.PAYING} write form")
+@options.take(f"edits risk writer candidates columns criteria raters {options.JUDGE} {options.PAYING} write form")
 def align(file: Path, results: Path, labels: Path, *, edits: Any, candidates: Path | None, **given: Any) -> None:
     """
     Fit a rubric to labels of people.
@@ -180,13 +180,13 @@ def align(file: Path, results: Path, labels: Path, *, edits: Any, candidates: Pa
     columns, others = _columns_of_each(columns_of(given["columns"]), labels, candidates)
     right, cure = others, dict[str, list[str]]()  # the columns of the file that the problem is not of
     try:
-        people = from_extra("rubric.trust", "Labels").read(labels, columns=columns)
+        people = from_extra("rubric.trust", "Labels").read(labels, columns=columns, **wide_of(given))
         right = columns
         grades = grades if candidates is None else _with_candidates(grades, candidates, others)
     except DefinitionError as problem:
         said, named = in_options(problem, cure=cure), [f"{name}={column}" for name, column in right.items()]
         named = [*dict.fromkeys([*cure.get("columns", [])[1::2], *named])]
-        change = {"columns": [word for each in named for word in ("--column", each)]} if "columns" in cure else cure
+        change = cure | ({"columns": [w for each in named for w in ("--column", each)]} if "columns" in cure else {})
         raise Refusal(meant(said, click.get_current_context(), change=change)) from problem
     calls = {"writer": given["writer"], "risk": given["risk"], **options.calls_of(given)}
     tried = edits or ("threshold", "weights")

@@ -22,8 +22,9 @@ from rubric.commands.options import JUDGE, PATH, PAYING, calls_of, refuse_given,
 from rubric.commands.output import Command, Refusal, print_json, print_line, print_result
 from rubric.commands.running import FIRST, describe_plan
 from rubric.commands.view import check_rubrics, results_of
+from rubric.commands.wrong_lines import meant
 from rubric.commands.wrong_options import TYPED
-from rubric.embed import counted, replacing
+from rubric.embed import Wording, counted, replacing
 from rubric.suites import Report
 from rubric.trust.pairwise.preference import pairs_of, plan_pairs
 
@@ -38,8 +39,30 @@ def from_extra(module: str, name: str) -> Any:
         raise Refusal(str(error)) from error
 
 
-def _labels(file: Path, columns: Sequence[str]) -> Any:
-    return from_extra("rubric.trust", "Labels").read(file, columns=columns_of(columns))
+def wide_of(given: dict[str, Any]) -> dict[str, list[str]]:
+    """Return the raters and the criteria of labels that are *given*, and take them out of it."""
+    return {name: [one for each in given.pop(name) for one in each.split(",")] for name in ("raters", "criteria")}
+
+
+def _labels(file: Path, given: dict[str, Any]) -> Any:
+    """Return the labels in *file*, by the options that read them, which are taken out of those that are *given*."""
+    wide = wide_of(given)
+    try:
+        return from_extra("rubric.trust", "Labels").read(file, columns=columns_of(given.pop("columns")), **wide)
+    except DefinitionError as problem:
+        if problem.field in wide:
+            named = {"criterion": ("--criterion", *wide["criteria"])} if "criterion" in given else {}
+            change = {"WITHOUT": [problem.field], **(named if len(wide["criteria"]) == 1 else {})}
+            raise WrongLineError(f"--{problem}", change) from problem
+        parts, context = getattr(problem.message, "parts", []), click.get_current_context()
+        ways = [way for part in parts if isinstance(part, tuple) for way in part if isinstance(way, Wording)]
+        if len(ways) == 1 or not ways:
+            raise
+        said, typed = [f"{problem.field}: {parts[0]}".rstrip("; ")], [*context.meta[TYPED]]
+        for way in ways:  # each is a line of its own, since a column is read in one way
+            in_options(DefinitionError("", way), cure=(cure := dict[str, list[str]]()))
+            said.append(f"{str(way).partition(': ')[0]}, {meant('', context, typed=typed, change=cure)}")
+        raise Refusal("\n".join(said)) from problem
 
 
 def keep(rubric: Rubric, file: Path, what: str, *, write: bool) -> None:
@@ -67,7 +90,7 @@ def _check_keys(context: click.Context) -> None:
 @click.command(cls=Command, check=_check_keys)
 @click.argument("results", type=PATH)
 @click.argument("others", type=PATH, required=False)
-@take("out against risk with_seen every columns form")
+@take("out against risk with_seen every columns criteria raters form")
 def agree(results: Path, others: Path | None, *, out: Path | None, against: Any, form: str, **given: Any) -> None:
     """
     Measure how far a judge agrees with people or another judge.
@@ -81,7 +104,7 @@ def agree(results: Path, others: Path | None, *, out: Path | None, against: Any,
         refuse_given({"risk"}, "is for a comparison; name the baseline with --against FILE")
     judges: Any = results
     if others is None and results.is_file() and not (results.suffix == ".jsonl" and holds_results(results)):
-        judges = _labels(results, given["columns"])
+        judges = _labels(results, given)
     with_seen = given["with_seen"]
     said: Any = None
     are_labels = others is not None and not (others.is_file() and holds_results(others))
@@ -89,7 +112,7 @@ def agree(results: Path, others: Path | None, *, out: Path | None, against: Any,
         raise click.UsageError("--with-seen is for labels; name their file after the results")
     if others is not None:
         read = from_extra("rubric.trust.ratings", "as_judged")
-        said = _labels(others, given["columns"]) if are_labels else read(others)
+        said = _labels(others, given) if are_labels else read(others)
     found = from_extra("rubric.trust", "agreement")(judges, said.with_seen if with_seen else said)
     found = found.detailed if given["every"] else found
     drift = None if against is None else found.against(against, risk=given["risk"])
@@ -106,8 +129,8 @@ def agree(results: Path, others: Path | None, *, out: Path | None, against: Any,
 @click.command(cls=Command)
 @click.argument("results", type=PATH)
 @click.argument("labels", type=PATH)
-@take("criterion how least columns form")
-def estimate(results: Path, labels: Path, *, least: float | None, columns: Any, form: str, **how: Any) -> None:
+@take("criterion how least columns criteria raters form")
+def estimate(results: Path, labels: Path, *, least: float | None, form: str, **how: Any) -> None:
     """
     Estimate what people would say of all, from some labels.
 
@@ -116,7 +139,8 @@ def estimate(results: Path, labels: Path, *, least: float | None, columns: Any, 
 
     Exit codes: 0 estimated, 1 below --min, 2 bad input, or no estimate.
     """
-    found = from_extra("rubric.trust", "estimate")(results, _labels(labels, columns), **how)
+    people = _labels(labels, how)
+    found = from_extra("rubric.trust", "estimate")(results, people, **how)
     print_result(found, form)
     if found.value is None:
         raise Refusal(found.sentence)
@@ -127,8 +151,8 @@ def estimate(results: Path, labels: Path, *, least: float | None, columns: Any, 
 @click.argument("file", type=PATH)
 @click.argument("results", type=PATH)
 @click.argument("labels", type=PATH)
-@take(f"aim at columns {JUDGE} passes_from write form")
-def thresholds(file: Path, results: Path, labels: Path, *, columns: Any, judge: Any, form: str, **given: Any) -> None:
+@take(f"aim at columns criteria raters {JUDGE} passes_from write form")
+def thresholds(file: Path, results: Path, labels: Path, *, judge: Any, form: str, **given: Any) -> None:
     """
     Choose a threshold by labels of people.
 
@@ -140,7 +164,7 @@ def thresholds(file: Path, results: Path, labels: Path, *, columns: Any, judge: 
     rubric, write, passes_from = load(file), given.pop("write"), given.pop("passes_from")
     before = [rubric.passing_at(each) for each in rubric.provenance.get("thresholds", ())]  # of what --write replaced
     grades = Grades.read_jsonl(results, [rubric, *before], judge).rescore(rubric)
-    found = from_extra("rubric.trust", "thresholds")(grades, _labels(labels, columns), passes_from=passes_from)
+    found = from_extra("rubric.trust", "thresholds")(grades, _labels(labels, given), passes_from=passes_from)
     found = found.best(**given)
     print_result(found, form)
     keep(found.rubric, file, f"the threshold {found.threshold:g}", write=write)

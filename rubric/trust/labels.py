@@ -348,16 +348,7 @@ def _of_rows(
     rows: Iterable[tuple[str, Mapping[str, Any]]], columns: dict[str, str], source: str, wide: _Wide
 ) -> tuple[list[Label], Literal["key", "index"], bool, str]:
     """Return the labels in *rows*, each with its place, as `Labels` takes them."""
-    for name, column in columns.items():
-        if name not in _FIELDS:
-            raise DefinitionError(f"columns.{name}", f"is not a field of a label{fields.suggest(name, _FIELDS)}")
-        if isinstance(column, list | tuple | set) and name in ("value", "rater", "criterion"):
-            of = "raters" if name == "rater" else "criteria"
-            raise DefinitionError(
-                f"columns.{name}", Wording("several columns have a name of their own; write ", **{of: [*column]})
-            )
-        if not isinstance(column, str | int):
-            raise fields.refuse(f"columns.{name}", column, "the name of a column")
+    _check_names(columns)
     held = {name: columns.get(name, name) for name in _FIELDS}
     given, labels = [*rows], list[Label]()
     if odd := next(((place, row) for place, row in given if not isinstance(row, Mapping)), None):
@@ -385,6 +376,19 @@ def _of_rows(
     return labels, by, False, "" if spread or held["value"] == "value" else held["value"]
 
 
+def _check_names(columns: Mapping[str, Any]) -> None:
+    for name, column in columns.items():
+        if name not in _FIELDS:
+            raise DefinitionError(f"columns.{name}", f"is not a field of a label{fields.suggest(name, _FIELDS)}")
+        if isinstance(column, list | tuple | set) and name in ("value", "rater", "criterion"):
+            of = "raters" if name == "rater" else "criteria"
+            raise DefinitionError(
+                f"columns.{name}", Wording("several columns have a name of their own; write ", **{of: [*column]})
+            )
+        if not isinstance(column, str | int):
+            raise fields.refuse(f"columns.{name}", column, "the name of a column")
+
+
 _Wide = dict[str, tuple[str, ...]]
 """The names of raters and of criteria that are columns, or stand for all values, by the field of a label."""
 
@@ -400,16 +404,13 @@ def _of_all(wide: _Wide, held: Mapping[str, str], row: Mapping[str, Any]) -> dic
     values, found = {held["value"]} & row.keys(), {}
     for name, of in wide.items():
         apart = {each for other, names in wide.items() if other != name for each in names} & row.keys()
-        if len(of) == 1 and held[name] not in row and values | apart and of[0] not in row.keys() - values:
-            if of[0] in values or "did you mean" not in fields.suggest(of[0], map(str, row)):
-                found[name] = of[0]
+        is_one = len(of) == 1 and held[name] not in row and values | apart and of[0] not in row.keys() - values
+        if is_one and (of[0] in values or "did you mean" not in fields.suggest(of[0], map(str, row))):
+            found[name] = of[0]
     return found
 
 
-def _check_columns(
-    held: Mapping[str, str], by: str, rows: Sequence[Mapping[str, Any]], source: str, wide: _Wide
-) -> None:
-    row = rows[0]
+def _check_wide(held: Mapping[str, str], row: Mapping[str, Any], source: str, wide: _Wide) -> None:
     if len(wide) > 1:
         raise DefinitionError(
             "criteria", "a table has columns of one kind: of raters or of criteria; name one of the two"
@@ -427,6 +428,13 @@ def _check_columns(
         for each in of:
             if each not in row:
                 raise DefinitionError(source, f"there is no column {each!r}{fields.suggest(each, map(str, row))}")
+
+
+def _check_columns(
+    held: Mapping[str, str], by: str, rows: Sequence[Mapping[str, Any]], source: str, wide: _Wide
+) -> None:
+    row = rows[0]
+    _check_wide(held, row, source, wide)
     wanted = [name for name in (by, *(() if wide else ("value",))) if held[name] not in row]
     free = [str(column) for column in row if column not in held.values()]
     columns = {name: column for name, column in held.items() if column != name and column in row}
@@ -442,7 +450,9 @@ def _check_columns(
         named = ["key or index" if name == "index" else name for name in wanted]
         it = f"it {named[0].split()[0]}" if len(named) == 1 else "them key and value"
         call = f"call {it} in the file"
-        cures = (Wording("name it: ", columns=columns), call) if {*lacking} <= columns.keys() else (call,)
+        cures: tuple[str, ...] = (
+            (Wording("name it: ", columns=columns), call) if {*lacking} <= columns.keys() else (call,)
+        )
         several = [each for each in told if each in [*free, columns.get("value")]]
         if len(several) > 1 and "value" in wanted and columns["value"].lower() not in _CALLED["value"]:
             cures = (*_ways(several, columns, row, held), call)

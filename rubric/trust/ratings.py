@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import combinations
 from os.path import isfile
 from pathlib import Path
@@ -455,7 +456,7 @@ def _by_criterion(labels: Labels) -> dict[str, list[Label]]:
     return found
 
 
-def _check_whole(given: Judged, column: str, raters: Set[str]) -> None:
+def _check_whole(given: Judged, column: str, raters: AbstractSet[str]) -> None:
     """Raise for labels of the whole from a *column*, or by *raters*, of the name of a criterion."""
     if named := [name for name in given.columns if name and name in {column, *raters}]:
         what = (

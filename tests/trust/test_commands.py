@@ -164,6 +164,49 @@ def test_results_of_a_panel_are_read_with_its_members(tmp_path: Path) -> None:
     assert (done.exit_code, (tmp_path / "page.html").is_file()) == (0, True), done.output
 
 
+_WIDE = "id,rater,good,clear\n" + "".join(f"{n},ann,{'' if n == 0 else n % 3 > 0},{n % 5 + 1}\n" for n in range(40))
+_PEOPLE = "id,ann,bob\n" + "".join(f"{n},{n % 3 > 0},{n % 4 > 0}\n" for n in range(40))
+
+
+@pytest.mark.parametrize(
+    ("content", "typed", "said"),
+    [
+        (
+            _WIDE,
+            "",
+            "if 'good' and 'clear' are criteria, write {line} --column key=id --criteria good --criteria clear\n",
+        ),
+        (_WIDE, "--column key=id", "{line} --column key=id --criteria good --criteria clear\n"),
+        (_WIDE, "--criteria good,clear", "{line} --criteria good,clear --column key=id"),
+        (_WIDE, "--criteria good,clear --al", "{line} --criteria good,clear --all --column key=id;"),
+        (
+            _WIDE,
+            "--column key=id --column value=good",
+            "{line} --column key=id --column value=good --criteria good",
+        ),
+        (
+            _WIDE,
+            "--column key=id --column value=good --column value=clear",
+            "{line} --column key=id --criteria good --criteria clear;",
+        ),
+        (_PEOPLE, "", "if they are people, write {line} --column key=id --raters ann --raters bob\n"),
+        (_PEOPLE, "", "if one alone is the label of the whole, write {line} --column key=id --column value=ann\n"),
+        ("key,criterion,value\n1,good,yes\n2,good,no\n", "--criteria good", "{line};"),
+    ],
+)
+def test_labels_with_a_column_a_criterion_or_a_person_are_cured(
+    files: tuple[Path, Path], content: str, typed: str, said: str
+) -> None:
+    """Each reading has a line of its own, which keeps what was typed and is taken."""
+    results, labels = files
+    labels.write_text(content)
+    done = run("agree", *files, *typed.split())
+    said = said.replace("{line}", f"rubric agree {results} {labels}")
+    assert (done.exit_code, said in f"{done.output}\n") == (2, True), done.output
+    words = said.partition("rubric ")[2].strip("\n;").split()
+    assert run(*words).exit_code == 0, run(*words).output
+
+
 @pytest.mark.parametrize("arguments", [("agree", "nothing.jsonl", "labels.csv"), ("compare", "a.jsonl", "b.jsonl")])
 def test_bad_input_is_2(arguments: tuple[str, ...]) -> None:
     """A missing file ends with 2 and is named."""

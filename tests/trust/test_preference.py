@@ -261,7 +261,21 @@ def test_a_judge_that_likes_long_texts_is_even_at_equal_length() -> None:
     assert controlled.interval is not None
     assert (found.win_rate().value or 0) > 0.6
     assert controlled.interval[0] < 0.5 < controlled.interval[1]
-    assert any("length is part of what wins" in remark for remark in found.remarks())
+    assert any("length, or what goes with it, is part of what wins" in remark for remark in found.remarks())
+
+
+@pytest.mark.parametrize(("bias", "least", "most"), [(0.0, 0, 4), (0.45, 30, 40)])
+def test_length_is_blamed_only_where_the_difference_of_the_rates_shows_it(bias: float, least: int, most: int) -> None:
+    """Of forty samples in which length plays no part hardly any has the remark; of those in which it does, most do."""
+    chance, said = random.Random(5), 0
+    for _ in range(40):
+        pairs = []
+        for _ in range(60):
+            more = chance.gauss(80, 100) if bias else chance.gauss(300, 100)  # a is nearly always longer
+            p = 0.8 if not bias else 0.5 + bias * (1 if more > 0 else -1)
+            pairs.append(made("a" if chance.random() < p else "b", lengths=(500 + int(more), 500)))
+        said += any("is part of what wins" in remark for remark in Preferences(tuple(pairs)).remarks())
+    assert least <= said <= most
 
 
 def test_strengths_rank_systems_and_stay_finite() -> None:

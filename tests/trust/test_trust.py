@@ -93,14 +93,18 @@ def test_labels_come_from_files_frames_and_mappings(tmp_path: Path) -> None:
         (
             "a.csv",
             b"key,ann,bob\na,,yes\nb,no,no\n",
-            "if 'ann' and 'bob' are criteria: criteria=['ann', 'bob'] or if they are people: raters=['ann', 'bob'] or "
-            "if one alone is the label of the whole: columns={'value': 'ann'} or call it value in the file (there",
+            (
+                "if 'ann' and 'bob' are criteria: criteria=['ann', 'bob'] or if they are people: raters=['ann', 'bob'] or "
+                "if one alone is the label of the whole: columns={'value': 'ann'} or call it value in the file (there"
+            ),
         ),
         (
             "a.csv",
             b"id,rater,when,link,note\na,ann,,yes,fine\na,bob,yes,no,\n",
-            "if 'when' and 'link' are criteria: columns={'key': 'id'}, criteria=['when', 'link'] or if one alone "
-            "is the label of the whole: columns={'key': 'id', 'value': 'when'} or",
+            (
+                "if 'when' and 'link' are criteria: columns={'key': 'id'}, criteria=['when', 'link'] or if one alone "
+                "is the label of the whole: columns={'key': 'id', 'value': 'when'} or"
+            ),
         ),
         (
             "a.csv",

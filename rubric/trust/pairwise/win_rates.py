@@ -181,6 +181,10 @@ class Preferences(Presented, Listed["Preference"]):
         Raises:
             ImportError: numpy is missing (extra `stats`).
         """
+        return self._by_length()[0]
+
+    def _by_length(self) -> tuple[Rate | None, bool]:
+        """Return the rate at equal length, and whether it surely differs from that at the lengths that there are."""
         rows, wins, units = [], [], []
         for one, won, unit in self._decisive(self.systems[:2]):
             sign = 1 if one.names[0] == self.systems[0] else -1
@@ -189,11 +193,21 @@ class Preferences(Presented, Listed["Preference"]):
             units.append(unit)
         spread = pstdev(rows) if len(rows) >= _FEWEST else 0.0
         if not spread:
-            return None
+            return None, False
         shown = [(1.0, math.tanh(row / spread)) for row in rows]
-        value, interval = _logistic("length_controlled")(shown, wins, units, [(1.0, 0.0)]).estimate((1.0, 0.0))
+        fitted = _logistic("length_controlled")(shown, wins, units, [(1.0, 0.0)])
+        value, interval = fitted.estimate((1.0, 0.0))
         ends = None if interval is None else (_sigmoid(interval[0]), _sigmoid(interval[1]))
-        return Rate("at equal length", _sigmoid(value), ends, len(rows))
+        rate = Rate("at equal length", _sigmoid(value), ends, len(rows))
+        # The two rates come from the same pairs, so that their intervals may overlap although they differ: the error
+        # is that of their difference, by its gradient (the delta method), at the lengths of these pairs.
+        ps = [_sigmoid(fitted.estimate(row)[0]) for row in shown]
+        steps = [p * (1 - p) for p in ps]
+        at_zero = _sigmoid(value) * (1 - _sigmoid(value))
+        gradient = (fmean(steps) - at_zero, fmean(step * row[1] for step, row in zip(steps, shown, strict=True)))
+        middle, interval = fitted.estimate(gradient)
+        half = math.inf if interval is None else interval[1] - middle
+        return rate, abs(fmean(ps) - _sigmoid(value)) > half
 
     @property
     def strengths(self) -> tuple[Strength, ...]:
@@ -240,12 +254,12 @@ class Preferences(Presented, Listed["Preference"]):
                 found.append(float(max(wins) == 1))
         return Rate("cycles", fmean(found) if found else None, None, len(found))
 
-    def _fit(self) -> tuple[Rate | None, tuple[Strength, ...], bool]:
-        """Return the rate at equal length, the strengths, and whether numpy is there; nothing without it."""
+    def _fit(self) -> tuple[tuple[Rate | None, bool], tuple[Strength, ...], bool]:
+        """Return `_by_length`, the strengths, and whether numpy is there; nothing without it."""
         try:
-            return self.length_controlled, self.strengths, True
+            return self._by_length(), self.strengths, True
         except ImportError:
-            return None, (), False
+            return (None, False), (), False
 
     # -- shown -----------------------------------------------------------------------------------------------
 
@@ -276,10 +290,11 @@ class Preferences(Presented, Listed["Preference"]):
             lines.append(f"The judge prefers the response that is shown {order}: the first one wins in {first}.")
         if all(len(one.orders) == 1 for one in self.preferences):
             lines.append("Each pair was asked about in one order, so a position bias is part of the rates.")
-        controlled, strengths, has_numpy = self._fit()
-        low, high = rate.interval or (0.0, 1.0)
-        if controlled is not None and controlled.value is not None and not low <= controlled.value <= high:
-            lines.append(f"At equal length the rate would be {controlled}: length is part of what wins.")
+        (controlled, differs), strengths, has_numpy = self._fit()
+        if differs:
+            lines.append(
+                f"At equal length the rate would be {controlled}: length, or what goes with it, is part of what wins."
+            )
         if not has_numpy:
             lines.append("The rate at equal length and strengths take numpy: pip install 'rubric-grade[stats]'.")
         elif len(self.systems) > 2 and not strengths:
@@ -295,7 +310,7 @@ class Preferences(Presented, Listed["Preference"]):
         sides = {one.names for one in self.preferences}
         outcomes = (*(sides.pop() if len(sides) == 1 else "ab"), *list(self.counts)[2:])
         head = ("", "rate", "95 % interval", "pairs")
-        controlled, strengths, _ = self._fit()
+        (controlled, _), strengths, _ = self._fit()
         rates = [self.win_rate(), controlled, self.position, self.consistency, self.cycles]
         shown: list[Table] = [("Outcomes", outcomes, [(*self.counts.values(),)])]
         shown.append(("", head, [_row(one) for one in rates if one is not None and one.n]))
@@ -310,7 +325,7 @@ class Preferences(Presented, Listed["Preference"]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON-able data."""
-        controlled, strengths, _ = self._fit()
+        (controlled, _), strengths, _ = self._fit()
         rates: dict[str, Any] = {name: asdict(getattr(self, name)) for name in ("position", "consistency", "cycles")}
         rates |= {"win_rates": [asdict(self.win_rate(name)) for name in self.systems]}
         rates |= {"criteria": [asdict(self.win_rate(criterion=id_)) for id_ in self.criteria]}
@@ -323,7 +338,7 @@ class Preferences(Presented, Listed["Preference"]):
         """Return a forest of win rates as an Altair chart (extra `plots`)."""
         rates = [self.win_rate(name) for name in self.systems[: None if len(self.systems) > 2 else 1]]
         rates += [self.win_rate(criterion=id_) for id_ in self.criteria] if len(self.criteria) > 1 else []
-        rates += [one for one in (self._fit()[0], self.position) if one is not None]
+        rates += [one for one in (self._fit()[0][0], self.position) if one is not None]
         rows = [row_of(one.name, one.value, one.interval) for one in rates if one.value is not None]
         return chart(forest(rows, "win rate", [(_EVEN, "even")], whole=True), title=self.sentence)
 
