@@ -73,6 +73,15 @@ def keep(rubric: Rubric, file: Path, what: str, *, write: bool) -> None:
     print_line(said if what else f"nothing is accepted, so {file} stays as it is", problem=True)
 
 
+def _check_baseline(_: click.Context, __: click.Parameter, out: Path | None) -> Path | None:
+    if out is None or out.suffix.lower() in (".yaml", ".yml", ".json"):
+        return out
+    data = shlex.quote(str(out.with_suffix(".yaml")))
+    said = f"it is data for --against, and ends in .yaml, .yml or .json: --out {data}"
+    change = {"WITHOUT": ["out"], ">": [str(out.with_suffix(".txt"))]}
+    raise WrongLineError(f"--out {out}: {said}; for people it is printed", change)
+
+
 def _check_keys(context: click.Context) -> None:
     """Refuse, in a line that is tried, labels by key of results that have none, in the words of `agreement`."""
     results, labels = context.params["results"], context.params["others"]
@@ -90,7 +99,7 @@ def _check_keys(context: click.Context) -> None:
 @click.command(cls=Command, check=_check_keys)
 @click.argument("results", type=PATH)
 @click.argument("others", type=PATH, required=False)
-@take("out against risk with_seen every columns criteria raters form")
+@take("out against risk with_seen every columns criteria raters form", out=_check_baseline)
 def agree(results: Path, others: Path | None, *, out: Path | None, against: Any, form: str, **given: Any) -> None:
     """
     Measure how far a judge agrees with people or another judge.

@@ -22,7 +22,7 @@ from rubric.suites.report import Report
 from rubric.trust.annotators import Votes, votes_of
 from rubric.trust.assumptions import count_unmatched, of_grades, of_labels, sentences
 from rubric.trust.calibration import Calibration
-from rubric.trust.criterion_agreement import CriterionAgreement, agreement_of, among_people
+from rubric.trust.criterion_agreement import BRIEF, CriterionAgreement, agreement_of, among_people
 from rubric.trust.drift import Baseline, Drift, drift
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import Judged, Ratings, among, as_judged, beside, match_labels
@@ -111,7 +111,7 @@ class Agreement(Presented, Listed[CriterionAgreement]):
 
     def _shows(self, found: CriterionAgreement, name: str) -> bool:
         of_people = self.other == "each other" and not found.confusion and name in ("alpha", "alpha, interval")
-        return not self.brief or name in _BRIEF[found.kind] or of_people
+        return not self.brief or name in BRIEF[found.kind] or of_people
 
     def tables(self) -> list[Table]:
         """The figures, as tables with a title and a head each."""
@@ -174,7 +174,7 @@ class Agreement(Presented, Listed[CriterionAgreement]):
         return chart(*parts, title=self.sentence)
 
     def dump(self, path: str | PathLike[str]) -> None:
-        """Write it to *path* as YAML, as a baseline for `against`."""
+        """Write it to *path*, as YAML or as JSON by its ending, as a baseline for `against`."""
         self.baseline.dump(path, self.to_dict())
 
     @property
@@ -194,13 +194,6 @@ class Agreement(Presented, Listed[CriterionAgreement]):
 
 
 _LEADS = {"verdict": "agreement", "option": "agreement", "number": "RMSE"}
-_BRIEF = {
-    "verdict": ("agreement", "TPR", "TNR", "kappa"),
-    "option": ("agreement", "balanced accuracy", "kappa"),
-    "number": ("pearson", "RMSE", "bias"),
-}
-"""What is looked at first: how often, how the errors lie, and one coefficient; of people alone it is alpha."""
-
 _HEAD = ("criterion", "n", "statistic", "judge", "with each person", "people with each other", "constant judge")
 
 

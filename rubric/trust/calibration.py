@@ -177,7 +177,7 @@ class Calibration(Presented, Listed[CriterionCalibration]):
         return {"kind": "calibration", "sentence": self.sentence, **named, "criteria": criteria}
 
     def dump(self, path: str | PathLike[str]) -> None:
-        """Write it to *path* as YAML."""
+        """Write it to *path*, as YAML or as JSON by its ending."""
         self.baseline.dump(path, self.to_dict())
 
     @classmethod

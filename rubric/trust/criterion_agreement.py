@@ -29,6 +29,13 @@ _COMMON, _MOST_PAIRS = 3, 300
 LEVELS: tuple[co.Level, ...] = ("ordinal", "interval")
 """The alphas of numbers. A nominal one takes a rating that is a point off for as wrong as the opposite."""
 
+BRIEF = {
+    "verdict": ("agreement", "TPR", "TNR", "kappa"),
+    "option": ("agreement", "balanced accuracy", "kappa"),
+    "number": ("pearson", "RMSE", "bias"),
+}
+"""What is looked at first: how often, how the errors lie, and one coefficient; of people alone it is alpha."""
+
 _EXACT = 0.5
 """Where more numbers are equal, intervals allow for differences that the sample missed."""
 
@@ -91,6 +98,13 @@ class CriterionAgreement(NoTruth):
     def title(self) -> str:
         """The id, or a name for the whole."""
         return self.id or "the whole"
+
+    def __str__(self) -> str:
+        figures = [f"{each.name} {each}" for each in self.statistics if each.name in BRIEF[self.kind]]
+        return ", ".join([f"{self.title}: {counted(self.n, 'candidate')}", *figures])
+
+    def __repr__(self) -> str:
+        return f"<CriterionAgreement {self}>"
 
     def sentence(self, one: str = "The judge", other: str = "people") -> str:
         """Describe the main figure."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from operator import methodcaller
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,9 @@ from rubric.trust.ratings import Ratings, items_of
 
 _ENOUGH = 10
 """Candidates in both from which they are compared with themselves."""
+
+ENDINGS = (".yaml", ".yml", ".json")
+"""Of the files that hold what is compared with."""
 
 Pairs = dict[str, list[float | None]]
 """What the judge and people said of each candidate, by its name."""
@@ -77,11 +80,21 @@ class Baseline(NoTruth):
         return compact(np.array([*places], dtype=np.intp))
 
     def dump(self, path: str | PathLike[str], figures: Mapping[str, Any]) -> None:
-        """Write it to *path* as YAML, below the *figures* that people read."""
+        """Write it to *path* as YAML or JSON, by its ending, below the *figures* that people read."""
+        file, named = fields.as_path("path", path), figures["kind"]
+        if (ending := file.suffix.lower()) not in ENDINGS:
+            shown = {".md": f"{named}._repr_markdown_()", ".html": f"{named}._repr_html_()"}.get(
+                ending, f"str({named})"
+            )
+            cure = f"write {named}.dump({str(file.with_suffix('.yaml'))!r})"
+            page = f"; for people, write from pathlib import Path; Path({str(file)!r}).write_text({shown}, 'utf-8')"
+            raise DefinitionError(
+                "path", f"it is data, to compare with, and ends in {', '.join(ENDINGS)}; {cure}{page}"
+            )
         data = {**figures, "judge": self.judge, "digest": self.digest, "items": self.items, "groups": self.groups}
-        with replacing(fspath(path)) as file:
+        with replacing(path) as out:
             plain = json.loads(json.dumps(data, default=methodcaller("item")))  # numpy's numbers as plain ones
-            file.write(to_yaml(plain))
+            out.write(json.dumps(plain, indent=1) if ending == ".json" else to_yaml(plain))
 
 
 @frozen(repr=False)

@@ -49,6 +49,16 @@ def test_agree_saves_a_baseline_and_notices_drift(files: tuple[Path, Path], tmp_
     assert json.loads(changed.output)["drift"]["changed"] is True
 
 
+def test_a_baseline_at_a_terminal_is_yaml_or_json(files: tuple[Path, Path], tmp_path: Path) -> None:
+    """Another ending is refused before anything is measured, with the option and the line that keeps what is printed."""
+    done = run("agree", *files, "--out", tmp_path / "x.md")
+    assert done.exit_code == 2
+    assert f"--out {tmp_path / 'x.yaml'}; for people it is printed" in done.output
+    assert f"write rubric agree {files[0]} {files[1]} > {tmp_path / 'x.txt'}" in done.output
+    assert run("agree", *files, "--out", tmp_path / "x.json").exit_code == 0
+    assert run("agree", *files, "--against", tmp_path / "x.json").exit_code == 0
+
+
 def test_agree_compares_two_judges(files: tuple[Path, Path], tmp_path: Path) -> None:
     """Two files of results are compared criterion by criterion."""
     GRADES.to_jsonl(tmp_path / "other.jsonl")

@@ -227,6 +227,34 @@ def test_an_agreement_leads_with_a_sentence() -> None:
     json.dumps(found.to_dict(), allow_nan=False)
 
 
+def test_the_figures_of_a_criterion_are_its_text() -> None:
+    """As in its rows of the table, in one line, also where many are shown."""
+    found = agreement(GRADES, LABELS)
+    rows = [f"{row[2]} {row[3]}" for row in found.tables()[0][2] if row[0] == "good"]
+    assert str(found["good"]) == ", ".join(["good: 100 candidates", *rows])
+    assert f"{str(found['clear'])[:30]}" in str([*found.criteria])
+
+
+@pytest.mark.parametrize("name", ["a.md", "a.html", "a.csv", "a"])
+def test_a_baseline_is_yaml_or_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Another ending is refused with the line for a baseline and the one for people, which work."""
+    monkeypatch.chdir(tmp_path)
+    found = agreement(GRADES, LABELS)
+    for one in (found, calibrate(GRADES, LABELS)):
+        with pytest.raises(DefinitionError, match="it is data, to compare with") as no:
+            one.dump(name)
+    with pytest.raises(DefinitionError) as no:
+        found.dump(name)
+    assert not [*tmp_path.iterdir()]
+    for line in re.findall(r"write (.*?)(?=; for|$)", str(no.value)):
+        exec(line, {"agreement": found})  # noqa: S102 - the printed line
+    assert "The judge agrees" in Path(name).read_text("utf-8")
+    assert not found.against("a.yaml").changed
+    found.dump("a.json")
+    assert json.loads(Path("a.json").read_text("utf-8"))["kind"] == "agreement"
+    assert not found.against("a.json").changed
+
+
 def test_an_agreement_shows_a_few_figures_and_the_rest_on_request() -> None:
     """How often, how the errors lie, one coefficient; `detailed` has rates, coefficients and confusion."""
     found = agreement(GRADES, LABELS)
