@@ -92,7 +92,7 @@ class Baseline(NoTruth):
                 "path", f"it is data, to compare with, and ends in {', '.join(ENDINGS)}; {cure}{page}"
             )
         data = {**figures, "judge": self.judge, "digest": self.digest, "items": self.items, "groups": self.groups}
-        with replacing(path) as out:
+        with replacing(file) as out:
             plain = json.loads(json.dumps(data, default=methodcaller("item")))  # numpy's numbers as plain ones
             out.write(json.dumps(plain, indent=1) if ending == ".json" else to_yaml(plain))
 
@@ -106,6 +106,9 @@ class Drift(Presented):
         changes: Each figure then (`old`) and now (`new`); `n` is 0 where the candidates are others.
         risk: How often an unchanged judge is called changed.
         notes: What is different by name: the model, the rubric.
+        right: How often the judge says what people say, over all criteria with verdicts together, on the candidates
+            and the labels that are in both: which of two judges is better is one question, so its p is as it is. None
+            without such verdicts on ten candidates.
     """
 
     _truth = ".changed"
@@ -113,6 +116,7 @@ class Drift(Presented):
     changes: tuple[CriterionDifference, ...]
     risk: float
     notes: tuple[str, ...] = ()
+    right: CriterionDifference | None = None
 
     @property
     def shown(self) -> tuple[CriterionDifference, ...]:
@@ -148,11 +152,13 @@ class Drift(Presented):
     def tables(self) -> list[Table]:
         """Each figure in a row."""
         head = ("figure", "then", "now", "change", "p (Holm)", "same candidates")
-        rows = [
-            (c.id, c.old, c.new, f"{c.interval[0]:+.3f} to {c.interval[1]:+.3f}", c.adjusted, c.n or "–")
-            for c in self.changes
-        ]
-        return [("", head, rows)]
+
+        def row(c: CriterionDifference) -> tuple[object, ...]:
+            return c.id, c.old, c.new, f"{c.interval[0]:+.3f} to {c.interval[1]:+.3f}", c.adjusted, c.n or "–"
+
+        alone = (*head[:4], "p", head[5])
+        right = [] if self.right is None else [("Which is right more often: one test", alone, [row(self.right)])]
+        return [("", head, [*map(row, self.changes)]), *right]
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON-able data."""
@@ -197,7 +203,28 @@ def drift(now: Baseline, saved: Baseline | str | PathLike[str], risk: float = 0.
         if was != is_now:
             notes.append(f"The {name} is another: {was} then, {is_now} now.")
     notes += sentences(beside_holm([(one.id, one.interval, one.adjusted) for one in changes], risk))
-    return Drift(tuple(changes), risk, tuple(notes))
+    return Drift(tuple(changes), risk, tuple(notes), _right(now, before))
+
+
+def _right(now: Baseline, before: Baseline) -> CriterionDifference | None:
+    """Return how much more often the judge is right *now* than *before*, over all criteria with verdicts together."""
+    both = [name for name in now.items if name in before.items]
+    criteria, rows = set[str](), list[tuple[str, float, float]]()
+    for criterion in [name for name in both if name] or both:  # the whole follows from the criteria
+        mine, theirs = now.items[criterion], before.items[criterion]
+        pairs = [(name, *mine[name], *theirs[name]) for name in mine if name in theirs]
+        known = [(name, a, b, c) for name, a, b, c, other in pairs if None not in (a, b, c) and b == other]
+        if known and all(value in (0, 1) for pair in known for value in pair[1:]):
+            criteria.add(criterion)
+            rows += [(name, float(a == b), float(c == b)) for name, a, b, c in known]
+    names, x, z = zip(*rows, strict=True) if rows else ((), (), ())
+    if len({*names}) < _ENOUGH:
+        return None
+    groups = now.groups_of(names)  # verdicts on one candidate are not independent
+    groups = np.unique(names, return_inverse=True)[1].astype(np.intp) if groups is None else groups
+    one = paired_contrast(np.array(x) - np.array(z), groups)
+    named = f"right, over {len(criteria)} criteria" if len(criteria) > 1 else "right"
+    return None if one is None else CriterionDifference.of(named, len({*names}), np.array(x), np.array(z), one)
 
 
 def _values(items: Pairs, figure: str) -> dict[str, float]:

@@ -950,6 +950,42 @@ def test_an_unchanged_judge_has_not_drifted(tmp_path: Path) -> None:
     assert saved.against(saved).exit_code == 0
 
 
+def test_which_of_two_judges_is_right_more_often_is_one_test(tmp_path: Path) -> None:
+    """Over all criteria with verdicts, by candidate, on the same labels, and as well by a file; scales are left out."""
+    two = Rubric("r").expects("A", id="a").expects("B", id="b").rates("C", {1: "no", 5: "yes"}, id="c")
+    chance = random.Random(2)
+    people = {n: {"a": chance.random() < 0.6, "b": chance.random() < 0.6, "c": chance.randint(1, 5)} for n in range(80)}
+
+    def by(right: float) -> Any:
+        said = {
+            n: {k: v ^ (chance.random() > right) if isinstance(v, bool) else v for k, v in one.items()}
+            for n, one in people.items()
+        }
+        return agreement(grades(two, said), Labels(people))
+
+    poor, good = by(0.75), by(0.95)
+    found = good.against(poor)
+    assert found.right is not None
+    assert (found.right.id, found.right.n) == ("right, over 2 criteria", 80)
+    hits = [
+        [
+            (good[k].confusion[0][0] + good[k].confusion[1][1]) / 80,
+            (poor[k].confusion[0][0] + poor[k].confusion[1][1]) / 80,
+        ]
+        for k in "ab"
+    ]
+    assert [found.right.new, found.right.old] == pytest.approx(np.mean(hits, axis=0).tolist())
+    assert found.right.p == found.right.adjusted < 0.001
+    assert "Which is right more often: one test" in str(found)
+    poor.dump(tmp_path / "poor.yaml")
+    assert good.against(tmp_path / "poor.yaml").right == found.right
+    other = agreement(grades(two, people), Labels({n: {"c": one["c"]} for n, one in people.items()}))
+    assert other.against(other).right is None
+    alone = agreement(GRADES, LABELS)
+    assert (right := alone.against(alone).right) is not None
+    assert (right.id, right.difference) == ("right", 0)
+
+
 def test_an_alarm_can_fire(tmp_path: Path) -> None:
     """A judge that fell to chance; people who changed their minds; and what is different by name."""
     saved = agreement(GRADES, LABELS)
