@@ -20,7 +20,19 @@ from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
 from rubric import DefinitionError, Grade, Grades, Rubric, Ungraded
-from rubric.embed import TOLERANCE, Listed, NoTruth, Presented, Statistic, Table, Wording, fields, guided, percent
+from rubric.embed import (
+    TOLERANCE,
+    Check,
+    Listed,
+    NoTruth,
+    Presented,
+    Statistic,
+    Table,
+    Wording,
+    fields,
+    guided,
+    percent,
+)
 from rubric.suites.report import Report
 from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.coefficients import share, widen, without_intervals
@@ -214,7 +226,10 @@ def thresholds(
     verdicts = _as_verdicts(every, passes_from)
     found = next((one for one in match_labels(given, verdicts) if not one.criterion), None)
     if found is None or found.scale.kind != "verdict":
-        cure = "label whether each should pass: {key: True}"
+        cure, of = "label whether each should pass: {key: True}", {*every.criteria} - {""}
+        if of and {c.id for c in rubric.judged if not isinstance(c.answer, Check)} <= of:
+            cure += "; write thresholds(grades, labels.whole(grades)) to hold for right what the rubric makes of these "
+            cure += f"labels at its threshold, {rubric.threshold:g}"
         raise DefinitionError("labels", f"expected verdicts on the whole, got labels of criteria, or scores; {cure}")
     target = found.target[~np.isnan(found.target) & ~np.isnan(reach)]
     n, passed = len(target), int(target.sum())

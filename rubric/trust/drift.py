@@ -212,11 +212,13 @@ def _right(now: Baseline, before: Baseline) -> CriterionDifference | None:
     criteria, rows = set[str](), list[tuple[str, float, float]]()
     for criterion in [name for name in both if name] or both:  # the whole follows from the criteria
         mine, theirs = now.items[criterion], before.items[criterion]
-        pairs = [(name, *mine[name], *theirs[name]) for name in mine if name in theirs]
-        known = [(name, a, b, c) for name, a, b, c, other in pairs if None not in (a, b, c) and b == other]
-        if known and all(value in (0, 1) for pair in known for value in pair[1:]):
+        pairs = [
+            (name, mine[name], theirs[name]) for name in mine if name in theirs and mine[name][1] == theirs[name][1]
+        ]
+        pairs = [pair for pair in pairs if None not in (*pair[1], *pair[2])]
+        if pairs and all(value in (0, 1) for _, new, old in pairs for value in (*new, *old)):
             criteria.add(criterion)
-            rows += [(name, float(a == b), float(c == b)) for name, a, b, c in known]
+            rows += [(name, float(a == b), float(c == d)) for name, (a, b), (c, d) in pairs]
     names, x, z = zip(*rows, strict=True) if rows else ((), (), ())
     if len({*names}) < _ENOUGH:
         return None

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from attrs import evolve, field, frozen
 
-from rubric import Choices, Criterion, DefinitionError, Grade, Judge, Levels, Ungraded, YesNo
+from rubric import Choices, Criterion, DefinitionError, Grade, Judge, Levels, Ungraded, Unit, YesNo
 from rubric.embed import Check, Finding, Wording, fields, shorten
 from rubric.results import Record, Scored, places_by
 from rubric.suites.report import Report
@@ -454,6 +454,47 @@ def _by_criterion(labels: Labels) -> dict[str, list[Label]]:
     for label in labels:
         found.setdefault(label.criterion, []).append(label)
     return found
+
+
+def whole_of(grades: Iterable[Any], labels: Labels) -> Labels:
+    """Return the verdicts on the whole to which *labels* of all criteria lead by the rubric of *grades*."""
+    results = [*grades]
+    given, said = as_judged(results), dict[tuple[str, str], dict[str, Label]]()
+    rows_of, _ = labels.rows_by_name(given.keys, given.places)
+    for label in labels:
+        said.setdefault((label.key, label.rater), {})[label.criterion] = label
+    found = []
+    for (key, _), mine in said.items():
+        for result in [results[row] for row in rows_of.get(key, ())][:1]:
+            rubric = result.rubric
+            if rubric.evidence or any(criterion.evidence for criterion in rubric.judged):
+                why = "labels have no quotes, and the rubric asks for some, so that it cannot decide by labels"
+                raise DefinitionError("grades", f"{why}; label whether each should pass: {{key: True}}")
+            own = dict(zip([criterion.id for criterion in rubric.judged], result.findings, strict=False))
+            findings = [
+                _said_of(criterion, mine.get(criterion.id), own.get(criterion.id)) for criterion in rubric.judged
+            ]
+            if None not in findings:
+                judged = evolve(result, judge=Judge("offline"), votes=(), findings=tuple(findings))
+                few = [label for label in mine.values() if label.criterion]
+                seen = any(label.judge_seen for label in few)
+                found.append(evolve(few[0], criterion="", value=judged.rescore().passed, reason="", judge_seen=seen))
+    if not found:
+        raise DefinitionError(
+            "labels", "nobody labels all criteria of a candidate; label whether each should pass: {key: True}"
+        )
+    return evolve(labels, rows=found, column="")
+
+
+def _said_of(criterion: Criterion, label: Label | None, own: Finding | None) -> Finding | None:
+    """Return what a person says of *criterion*, or what code says, its *own* finding; None if nobody does."""
+    if label is None or not isinstance(criterion.answer, YesNo | Levels | Unit | Choices):
+        return own if isinstance(criterion.answer, Check) else None
+    scale, place = scale_of(criterion), label.place or f"labels[{label.key!r}]"
+    value, (low, high) = scale.read(label.value, place), (scale.low or 0.0, scale.high or 1.0)
+    if isinstance(criterion.answer, Choices):
+        return Scored(criterion.id, criterion.answer.choices[int(value)].score)
+    return Scored(criterion.id, (value - low) / (high - low))
 
 
 def _check_whole(given: Judged, column: str, raters: AbstractSet[str]) -> None:

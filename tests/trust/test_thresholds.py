@@ -166,6 +166,33 @@ def test_what_cannot_be_chosen_says_why(make: Any, message: str) -> None:
 
 
 @pytest.mark.long
+def test_labels_of_all_criteria_are_verdicts_by_the_rubric() -> None:
+    """The printed line chooses by them; without a label of one criterion, or with evidence, they are none."""
+    rubric = (
+        Rubric("r", threshold=0.6)
+        .requires("A", id="a")
+        .expects("B", id="b")
+        .forbids("C", id="c")
+        .rates("D", {1: "no", 5: "yes"}, id="d")
+    )
+    chance = random.Random(1)
+    said = {n: {"a": chance.random() < 0.9, "b": n % 2 == 0, "c": n % 7 == 0, "d": n % 5 + 1} for n in range(60)}
+    graded = grades(rubric, said)
+    people = Labels(said)
+    assert [row.value for row in people.whole(graded)] == [one.passed for one in graded]
+    with pytest.raises(DefinitionError, match="expected verdicts on the whole, got labels of criteria") as no:
+        thresholds(graded, people)
+    line = str(no.value).partition("write ")[2].partition(" to hold")[0]
+    assert line == "thresholds(grades, labels.whole(grades))"
+    found = eval(line, {"thresholds": thresholds, "grades": graded, "labels": people})  # noqa: S307 - the printed line
+    assert found.best()["agreement"].value == 1
+    some = Labels([row for row in people if row.criterion != "d"])
+    with pytest.raises(DefinitionError, match="nobody labels all criteria"):
+        some.whole(graded)
+    with pytest.raises(DefinitionError, match=r"label whether each should pass: \{key: True\}$"):
+        thresholds(graded, some)
+
+
 def test_curves_are_plotted_beside_the_grades() -> None:
     """The chart of thresholds is one of those that `grades.plot` shows."""
     given_, labels = sample(60)
