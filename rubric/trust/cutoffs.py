@@ -40,7 +40,7 @@ from rubric.trust.criterion_agreement import by_weight
 from rubric.trust.inference import Codes, Floats, compact, folds_of, worth_of
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.rates import balanced_accuracy, rates_of
-from rubric.trust.ratings import LEFT_OUT, as_judged, mark_of, match_labels, number_in
+from rubric.trust.ratings import LEFT_OUT, as_judged, mark_of, match_labels, number_in, whole_of
 from rubric.view.plots import chart, part
 
 Aim = Literal["agreement", "balanced", "cost", "TPR", "TNR", "pass rate"]
@@ -204,6 +204,7 @@ def thresholds(
     labels: Labels | Mapping[Any, Any] | str | PathLike[str],
     *,
     passes_from: float | None = None,
+    by_rubric: bool = False,
 ) -> Thresholds:
     """
     Return what each threshold would do to *grades*; no calls.
@@ -213,6 +214,8 @@ def thresholds(
         labels: Verdicts of people on the whole, 20 at least, with passes and fails among them.
         passes_from: Of labels that are scores, of the whole or of one criterion: the lowest with which a person passes
             a candidate, such as 4 of 5.
+        by_rubric: Of labels of all criteria: whether what the rubric makes of those of a person, with its weights and
+            its threshold, is held for right. What code checks is as in the grades.
 
     Raises:
         DefinitionError: The rubric has no threshold that could be chosen, or the labels are not verdicts on the whole.
@@ -222,13 +225,15 @@ def thresholds(
     results = [*(grades.grades if isinstance(grades, Report) else grades)]
     given, rubric = as_judged(results), _rubric(results)
     reach = _reaches(results, rubric)
-    every = as_labels(labels)
+    every = whole_of(results, as_labels(labels)) if by_rubric else as_labels(labels)
     verdicts = _as_verdicts(every, passes_from)
     found = next((one for one in match_labels(given, verdicts) if not one.criterion), None)
     if found is None or found.scale.kind != "verdict":
         cure, of = "label whether each should pass: {key: True}", {*every.criteria} - {""}
         if of and {c.id for c in rubric.judged if not isinstance(c.answer, Check)} <= of:
-            cure += "; write thresholds(grades, labels.whole(grades)) to hold for right what the rubric makes of these "
+            cure += (
+                "; write thresholds(grades, labels, by_rubric=True) to hold for right what the rubric makes of these "
+            )
             cure += f"labels at its threshold, {rubric.threshold:g}"
         raise DefinitionError("labels", f"expected verdicts on the whole, got labels of criteria, or scores; {cure}")
     target = found.target[~np.isnan(found.target) & ~np.isnan(reach)]

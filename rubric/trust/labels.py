@@ -174,20 +174,6 @@ class Labels(NoTruth):
         """Return the same labels with other words for these *values*, such as `{"gut": "pass"}`."""
         return evolve(self, rows=[evolve(row, value=values.get(row.value, row.value)) for row in self])
 
-    def whole(self, grades: Iterable[Any]) -> Labels:
-        """
-        Return the verdicts on the whole to which these labels of criteria lead by the rubric of *grades*.
-
-        They count for a person who labels all criteria of a candidate; what code checks is as in the grades. They hold
-        the rubric's weights and its threshold for right: whether these are is said by labels of the whole alone.
-
-        Raises:
-            DefinitionError: Nobody labels all criteria, or the rubric asks for evidence.
-        """
-        from rubric.trust.ratings import whole_of  # which reads labels
-
-        return whole_of(grades, self)
-
     def counts(self, label: Label) -> bool:
         """True if figures count *label*, one of these."""
         return self.counts_seen or not label.judge_seen

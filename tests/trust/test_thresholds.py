@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from rubric import DefinitionError, Grades, Rubric
 from rubric.trust import Labels, Thresholds, agreement, thresholds
+from rubric.trust.ratings import whole_of
 from tests.examples import examples
 from tests.recorded import grades, jury
 from tests.rows import each_row
@@ -179,16 +180,16 @@ def test_labels_of_all_criteria_are_verdicts_by_the_rubric() -> None:
     said = {n: {"a": chance.random() < 0.9, "b": n % 2 == 0, "c": n % 7 == 0, "d": n % 5 + 1} for n in range(60)}
     graded = grades(rubric, said)
     people = Labels(said)
-    assert [row.value for row in people.whole(graded)] == [one.passed for one in graded]
+    assert [row.value for row in whole_of(graded, people)] == [one.passed for one in graded]
     with pytest.raises(DefinitionError, match="expected verdicts on the whole, got labels of criteria") as no:
         thresholds(graded, people)
     line = str(no.value).partition("write ")[2].partition(" to hold")[0]
-    assert line == "thresholds(grades, labels.whole(grades))"
+    assert line == "thresholds(grades, labels, by_rubric=True)"
     found = eval(line, {"thresholds": thresholds, "grades": graded, "labels": people})  # noqa: S307 - the printed line
     assert found.best()["agreement"].value == 1
     some = Labels([row for row in people if row.criterion != "d"])
     with pytest.raises(DefinitionError, match="nobody labels all criteria"):
-        some.whole(graded)
+        whole_of(graded, some)
     with pytest.raises(DefinitionError, match=r"label whether each should pass: \{key: True\}$"):
         thresholds(graded, some)
 
