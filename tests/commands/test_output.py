@@ -36,6 +36,7 @@ FILES = {
     "open.yaml": "suite: open\nrubric: {criteria: [Says thank you]}\ncases:\n  - {id: a, input: Hi}\n",
     "people.csv": "index,value\n" + "".join(f"{n},{('pass', 'fail')[n % 2]}\n" for n in range(24)),
     "scored.csv": "index,value\n" + "".join(f"{n},{5 - n % 4}\n" for n in range(24)),
+    "named.csv": "index,says-thank-you\\n" + "".join(f"{n},{('pass', 'fail')[n % 2]}\\n" for n in range(24)),
     "replies.jsonl": '{"id": "a", "output": "Thank you."}\n',
 }
 
@@ -92,6 +93,12 @@ TOLD = [
         "thresholds polite.yaml graded.jsonl scored.csv",
         "--passes-from 4",
         "thresholds polite.yaml graded.jsonl scored.csv --passes-from 4",
+    ),
+    (
+        "criteria",
+        "agree graded.jsonl named.csv --column value=says-thank-you",
+        "--criteria says-thank-you",
+        "agree graded.jsonl named.csv --column value=says-thank-you --criteria says-thank-you",
     ),
     ("base", "validate inner/out.yaml", "--base FOLDER", "validate inner/out.yaml --base ."),
 ]
@@ -170,7 +177,7 @@ def test_every_argument_that_a_message_names_is_tried() -> None:
         for call in calls
         if isinstance(call.func, ast.Name) and call.func.id == "Wording"
         for keyword in call.keywords
-        if not (isinstance(keyword.value, ast.Constant) and keyword.value.value is ...)
+        if keyword.arg and not (isinstance(keyword.value, ast.Constant) and keyword.value.value is ...)
     }
     assert named == {argument for argument, *_ in TOLD}
 
