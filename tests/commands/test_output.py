@@ -36,7 +36,7 @@ FILES = {
     "open.yaml": "suite: open\nrubric: {criteria: [Says thank you]}\ncases:\n  - {id: a, input: Hi}\n",
     "people.csv": "index,value\n" + "".join(f"{n},{('pass', 'fail')[n % 2]}\n" for n in range(24)),
     "scored.csv": "index,value\n" + "".join(f"{n},{5 - n % 4}\n" for n in range(24)),
-    "named.csv": "index,says-thank-you\\n" + "".join(f"{n},{('pass', 'fail')[n % 2]}\\n" for n in range(24)),
+    "named.csv": "index,says-thank-you\n" + "".join(f"{n},{('pass', 'fail')[n % 2]}\n" for n in range(24)),
     "replies.jsonl": '{"id": "a", "output": "Thank you."}\n',
 }
 
