@@ -31,6 +31,7 @@ FILES = {
     "suites/two.yaml": "suite: two\nrubric: {criteria: [Is kind]}\ncases:\n  - {id: b, output: Thank you}\n",
     "sides.csv": "id,old,new\na,No it is not.,Thank you for that.\n",
     "broken.jsonl": "not json\n",
+    "rubrics/kind.yaml": "rubric: kind\ncriteria: [Is kind]\n",
     "people.csv": "id,verdict\na,true\nb,false\n",
     "labels.csv": "key,value\na,true\nb,false\n",
     "suite.yaml": "suite: s\nrubric: {criteria: [Says thank you]}\ncases:\n  - {id: a, output: Thank you}\n",

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -167,13 +167,16 @@ def fill_places(command: click.Command, files: Sequence[str]) -> list[str]:
     for name, held in zip((each.name for each in arguments_of(command)), places, strict=False):
         fits = [file for file in rest if kind_of(file) in (held, "") or (held == "*" and kind_of(file) not in places)]
         example = _EXAMPLES[name or ""].split()[: 1 + (command.name == "grade")]
+        stores = [str(each) for each in Path().glob("*.db")] if name == "store" else []
+        example = stores if len(stores) == 1 else example
         named += [rest.pop(rest.index(fits[0]))] if fits else example
     return [*files] if rest else named
 
 
 def are_many(files: Sequence[str]) -> bool:
     """True if *files* are a rubric and many candidates: a file or a folder of them, or several."""
-    is_sure = not any(file[:1] == "-" != file for file in files)  # else one may be the value of an unknown option
+    # After an unknown option, one may be its value.
+    is_sure = not any(file[:1] == "-" != file and after[:1] != "-" for file, after in pairwise(files))
     rubrics = [file for file in files if Path(file).suffix in _TREES[:2] and kind_of(file) == "rubric"]
     others = [Path(each) for each in files if each not in rubrics and kind_of(each) not in ("", "results")]
     are_several = any(map(holds_many, others)) or (is_sure and len(others) > 1)
@@ -209,7 +212,12 @@ def _elsewhere(command: click.Command, place: str, file: str) -> tuple[str, ...]
     kind = "folder" if Path(file).is_dir() else kind_of(file)
     if command.name in ("estimate", "view") and kind == "*" and Path(file).suffix in _TREES[:2]:
         kind = "rubric"  # or a suite
-    is_shown = (kind, place) == ("results", "rubric") and command.name not in ("convert", "thresholds", "align")
+    is_shown = (kind, place) == ("results", "rubric") and command.name not in (
+        "convert",
+        "thresholds",
+        "align",
+        "prefer",
+    )
     other = _ELSEWHERE.get(f"{command.name} {kind}") or (("view", "shows results") if is_shown else None)
     kind = kind_of(file) if kind == "rubric" else kind
     held = {"results": "holds results", "rubric": "holds a rubric", "folder": "is a folder"}.get(kind, "holds a suite")
@@ -304,13 +312,13 @@ def mend_surplus(command: click.Command, files: Sequence[str]) -> tuple[str, Cha
         for file in set(files) & {*getattr(param.type, "choices", ())} if isinstance(param, click.Option) else ():
             rest = [each for each in files if each != file]
             return f"{file!r} is given with an option", {"ARGUMENTS": rest, param.name or "": (param.opts[0], file)}
-    if command.name == "prefer" and (kind_of(files[0]) == "*" or Path(files[0]).suffix in TEXTS):
-        return f"{said}, whose lines have a and b each", {"ARGUMENTS": ["pairs.jsonl", *rubrics[:1]], **SUCH_AS}
+    if command.name == "prefer" and (kind_of(files[0]) in ("*", "results") or Path(files[0]).suffix in TEXTS):
+        return _as_pairs(command, files)
     if "--out" in own and Path(last).suffix and not Path(last).exists() and all(map(kind_of, files[:-1])):
         return f"{said}, and writes by an option", {"ARGUMENTS": files[:-1], own["--out"]: ("--out", last)}
-    if command.name == "check" and len(files) == 2 and rubrics == files[:1] and Path(last).exists():  # noqa: PLR2004
+    if command.name in _TELLS and len(files) == 2 and rubrics == files[:1] and kind_of(last):  # noqa: PLR2004
         other = "grade-many" if are_many(files) else "grade"
-        return f"check runs the tests of a rubric, and {other} grades replies", {"COMMAND": [other]}
+        return f"{_TELLS[command.name]}, and {other} grades replies, with their reasons", {"COMMAND": [other]}
     places, existing = places_of(command), [file for file in files if Path(file).exists()]
     if len(existing) == len(places):
         return said, {"ARGUMENTS": existing, "without": [file for file in files if file not in existing]}
@@ -318,6 +326,20 @@ def mend_surplus(command: click.Command, files: Sequence[str]) -> tuple[str, Cha
         return said, {"ARGUMENTS": files[: len(places)], "without": files[len(places) :]}
     moved = {own["--rubric"]: ("--rubric", *rubrics)} if "--rubric" in own else {"without": rubrics}
     return said, {"ARGUMENTS": [file for file in files if file not in rubrics], **moved}
+
+
+def _as_pairs(command: click.Command, files: Sequence[str]) -> tuple[str, Change]:
+    """Return what is said of *files* that are two texts where *command* takes pairs, and the change that pairs them."""
+    takes = " ".join(command.collect_usage_pieces(click.Context(command))[1:])
+    if runs := [file for file in files if kind_of(file) == "results"]:
+        there = shlex.join(runs[1::-1])
+        return f"{runs[0]} holds results without answers; two runs are compared, such as rubric compare {there}", {}
+    texts, pairs = [file for file in files if kind_of(file) == "*"], "pair.jsonl"
+    rubric = next((file for file in files if kind_of(file) == "rubric"), "rubric.yaml")
+    written = "jq -nc --rawfile a {} --rawfile b {} '{{a: $a, b: $b}}' > " + pairs
+    first = [written.format(*map(shlex.quote, texts))] if len(texts) == 2 else []  # noqa: PLR2004 - one of each
+    said = f"prefer takes {takes}: lines that have a and b each"
+    return said, {"ARGUMENTS": [pairs if first else "pairs.jsonl", rubric], "FIRST": first, **SUCH_AS}
 
 
 def move_judge(command: click.Command, files: Sequence[str]) -> Change:
@@ -329,6 +351,7 @@ def move_judge(command: click.Command, files: Sequence[str]) -> Change:
 
 
 MISSING = "there is no such file"
+_TELLS = {"check": "check runs the tests of a rubric", "explain": "explain shows how often each criterion decides"}
 
 
 def check_files(context: click.Context) -> None:
@@ -363,14 +386,25 @@ def _check_words(command: click.Command, files: Sequence[str]) -> None:
     """Refuse words among *files* that name none: judges, revisions of a file, and options without dashes."""
     if change := move_judge(command, files):
         raise WrongLineError("a judge is an option", change)
+    if command.name == "prefer" and kind_of(files[0]) == "results":
+        raise WrongLineError(*_as_pairs(command, files))
     if (revised := from_git(command, files))[0]:
         raise WrongLineError(*revised)
     own = {option.removeprefix("--"): each.name or "" for each in command.params for option in each.opts}
+    if "filter" in own and pick_alone(files[:1]) and (names := [each for each in files[1:] if _is_name(each)]):
+        change = {"ARGUMENTS": [each for each in files if each not in names]}
+        words = [word for each in names for word in ("--filter", each)]
+        raise WrongLineError(f"{names[0]} is no file; cases are named by an option", {**change, "+patterns": words})
     for word in files:
         name, _, value = word.partition("=")
         if value and name in own and not Path(word).exists():
             change = {"ARGUMENTS": [each for each in files if each != word], own[name]: (f"--{name}", value)}
             raise WrongLineError(f"{word}: an option begins with two dashes", change)
+
+
+def _is_name(word: str) -> bool:
+    """True if *word* may name a case, and is no file."""
+    return re.fullmatch(r"[\w*-]*\w[\w*-]*", word) is not None and not Path(word).exists()
 
 
 def _check_pipe(command: click.Command, place: str, file: str, files: Sequence[str]) -> None:
@@ -383,9 +417,12 @@ def _check_pipe(command: click.Command, place: str, file: str, files: Sequence[s
         raise WrongLineError(f"{file}: no pipe is read here; a file is, behind the pipe", change)
 
 
-def _check_missing(command: click.Command, place: str, file: str) -> None:
+def _check_missing(command: click.Command, place: str, file: str, files: Sequence[str]) -> None:
     """Refuse a *file* that is not there, unless *command* takes it for a text, or reads it itself."""
     name, _, version = file.partition("@")
+    if version and Path(name).suffix in _TREES and kind_of(name) == "*" and not _REVISION.fullmatch(version):
+        change = {"ARGUMENTS": [name if each == file else each for each in files]}
+        raise WrongLineError(f"{file}: cases are named by an option", {**change, "+patterns": ("--filter", version)})
     if version and kind_of(name):
         cure = (
             f"an earlier version is a file of its own, such as git show {shlex.quote(f'{version}:{name}')} > old.yaml"
@@ -395,7 +432,11 @@ def _check_missing(command: click.Command, place: str, file: str) -> None:
         raise click.UsageError(f"{file}: no address is read; save what is there in a file, and name that")
     if place == "rubric" and " " in file and Path(file).suffix not in _TREES:
         text = shlex.quote(f"criteria: [{json.dumps(file, ensure_ascii=False)}]")
-        raise click.UsageError(f"{file!r} is a text, and a rubric is a file, such as echo {text} > rubric.yaml")
+        name = next(
+            name for name in ("rubric.yaml", "asked.yaml", f"asked-{abs(hash(file))}.yaml") if not Path(name).exists()
+        )
+        change = {"ARGUMENTS": [name if each == file else each for each in files], "FIRST": [f"echo {text} > {name}"]}
+        raise WrongLineError(f"{file!r} is a text, and a rubric is a file", {**change, **SUCH_AS})
     if file == "help":
         raise click.UsageError("help is an option")
     if command.name == "explain" and re.fullmatch(r"[a-z_]+(\.[a-z_]+)*", file):  # a key, as `kubectl explain` has it
@@ -410,12 +451,22 @@ def _check_missing(command: click.Command, place: str, file: str) -> None:
         raise WrongLineError(f"{file}: {MISSING}", {})
 
 
+def _check_folder(command: click.Command, folder: str, files: Sequence[str]) -> None:
+    """Refuse a *folder*, one of *files*, where *command* takes a rubric or a suite, with those that are in it."""
+    if command.name == "grade" and [folder] == [*files] and (suites := suites_in(Path(folder))):
+        raise WrongLineError(f"{folder} is a folder; its suites are named", {"ARGUMENTS": suites})
+    if rubrics := [*map(str, rubrics_in(Path(folder)))]:
+        change: Change = {"ARGUMENTS": [rubrics[0], *(files[1:] or ["answer.txt"])]}
+        said = f"{folder} is a folder; a rubric is named, of {shorten(', '.join(rubrics), 120)}"
+        raise WrongLineError(said, change if len(rubrics) == 1 and files[1:] else {**change, **SUCH_AS})
+
+
 def _check_file(command: click.Command, place: str, file: str, files: Sequence[str]) -> None:
     """Refuse a *file*, one of *files*, that is not what *command* takes at its *place*."""
     if not Path(file).exists():
-        _check_missing(command, place, file)
-    elif command.name == "grade" and [file] == [*files] and Path(file).is_dir() and (suites := suites_in(Path(file))):
-        raise WrongLineError(f"{file} is a folder; its suites are named", {"ARGUMENTS": suites})
+        _check_missing(command, place, file, files)
+    elif place == "rubric" and command.name in ("grade", "grade-many") and Path(file).is_dir():
+        _check_folder(command, file, files)
     elif command.name == "convert" and Path(file).suffix.lower() in _ROWS and kind_of(file) == "results":
         cure = "a table is made of them in Python: Grades.read_jsonl(path, rubric, judge).to_csv(path)"
         raise click.UsageError(f"{file} holds results; {cure}")
@@ -441,7 +492,7 @@ _LABELLED = {"value", "label", "verdict", "human", "gold", "passed", "rating"}
 _ELSEWHERE = {
     "compare rubric": ("diff", "compares rubrics"),
     "view rubric": ("plan", "shows what is asked", "--judge", "offline"),
-    "check folder": ("validate", "checks files"),
+    "check folder": ("validate", "checks files, and lint remarks on their rubrics"),
     "estimate rubric": ("plan", "says what a run costs"),
 }
 """The command for files of another kind, and what it does."""
@@ -463,7 +514,10 @@ def _check_text(command: click.Command, place: str, file: str, files: Sequence[s
             change = {**change, "outputs": ("--outputs", "rows.jsonl"), "WITHOUT": beside, **SUCH_AS}
         raise WrongLineError(message, change)
     if place == "rubric" and not any(Path(file).suffix in find_format(name).suffixes for name in format_names()):
-        change = {"ARGUMENTS": [rubric, *[file] * (command.name == "grade")], **SUCH_AS}
+        if command.name == "prefer":
+            raise WrongLineError(*_as_pairs(command, files))
+        named = [rubric, file] if command.name == "grade" else [rubric if each == file else each for each in files]
+        change = {"ARGUMENTS": named, **SUCH_AS}
         raise WrongLineError(f"{file} is a text, where a rubric is expected", change)
     if command.name == "view":
         raise WrongLineError(f"{file} is a text; view shows results", {"ARGUMENTS": ["results.jsonl"], **SUCH_AS})

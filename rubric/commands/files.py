@@ -195,7 +195,11 @@ def _check_kind(context: click.Context) -> None:
     before, after = context.params["before"], context.params["after"]
     if Path(before).is_file() and (is_report(Path(before)) or holds_results(Path(before))):
         change = {"COMMAND": ["compare"], "ARGUMENTS": [after, before]}
-        raise WrongLineError(f"{before} holds results; another command compares runs", change)
+        said = (
+            f"{before} holds results; another command compares runs, and ends with 1 for what chance does not explain"
+        )
+        gate = f"rubric grade suite.yaml --judge offline --baseline {shlex.quote(str(before))} --largest-drop 0"
+        raise WrongLineError(said + f"; for any drop, {gate}" * is_report(Path(before)), change)
     if all(Path(file).suffix in SUFFIXES[:2] and kind_of(str(file)) == "*" for file in (before, after)):
         shown = " ".join(f"<(rubric convert {shlex.quote(str(file))})" for file in (before, after))
         raise click.UsageError(f"diff compares rubrics, and suites are compared as text, such as diff {shown}")

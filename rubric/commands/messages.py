@@ -29,6 +29,9 @@ def in_options(
 
     def word(argument: str, value: Any) -> str:
         option = options.get(name := _PARAMETERS.get(argument, argument))
+        if option is None and name == "source":  # of a command that reads a format by its content
+            file, form = click.get_current_context().params.get("file", "FILE"), value or "FORMAT"
+            return f"rubric convert {shlex.quote(str(file))} --from {form} --out native.yaml, which is then read"
         if option is None or value is ... or (value == "offline" and command.name == "generate"):  # which writes
             return ""
         if value is None:

@@ -14,7 +14,7 @@ import click
 from rubric import RubricError
 from rubric.commands.file_arguments import WrongLineError, first_row, kind_of
 from rubric.commands.messages import in_options
-from rubric.commands.wrong_options import Unit, changed_units
+from rubric.commands.wrong_options import Unit, changed_units, label_column
 from rubric.embed import source_of
 
 ID = re.compile(r"(?i)(.*[_ .-])?(u?id|uuid)")
@@ -58,6 +58,11 @@ def with_columns(command: click.Command, files: Sequence[str], units: list[Unit]
     if command.name in {"agree", "estimate", "thresholds"}:
         bare = [unit for unit in units if unit[0] == "columns" and "=" not in unit[1][-1]]
         units = [(unit[0], ["--column", f"value={unit[1][-1]}"]) if unit in bare else unit for unit in units]
+        held = first_row(Path(files[-1])) if files else {}
+        units = [
+            (unit[0], [label_column(command, word, held) for word in unit[1]]) if unit[0] == "columns" else unit
+            for unit in units
+        ]
         given = _columns_in(units)
         is_read = files[1:] and kind_of(files[-1]) == "*"
         labels = import_module("rubric.trust").Labels if is_read else None  # its libraries are an extra

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from rubric import Budget, DefinitionError, Judge
 from rubric.commands.file_arguments import WrongLineError
 from rubric.commands.messages import was_given
 from rubric.commands.output import Refusal, groups, print_line
+from rubric.commands.wrong_options import refuse_function
 from rubric.embed import CONCURRENCY, JudgeLike, fields, judge_or_default
 from rubric.engine import Plan
 from rubric.formats.registry import find_format, format_names
@@ -138,16 +138,7 @@ def _as_judge(ctx: click.Context, _: click.Parameter, models: Sequence[str]) -> 
 
 def model_called(name: str, *, answers: bool = False) -> str:
     """Return LiteLLM's name of a model that judges, or *answers*, also where *name* is promptfoo's, `openai:gpt-5`."""
-    found = re.fullmatch(r"([\w/.-]*?)(\w+)(\.py)?(?:(?:::?|@)(\w+))?", name)
-    if found and (found[3] or (found[4] and Path(f"{found[1]}{found[2]}.py").is_file())):
-        function = found[4] or "judge"
-        names, line = "evaluate, load", f"evaluate(open('answer.txt').read(), load('rubric.yaml'), {function})"
-        if answers:
-            names, line = "load_suite", f"load_suite('suite.yaml').run('offline', target={function})"
-        code = f"from {found[2]} import {function}; from rubric import {names}; g = {line}; print(g)"
-        code += f"; raise SystemExit({'g.exit_code' if answers else '{True: 0, False: 1}.get(g.passed, 2)'})"
-        cure = f'such as python -c "{code}"; here it is a model, such as openai/gpt-5.6'
-        raise click.UsageError(f"{name}: a function is given in Python alone, {cure}")
+    refuse_function(name, answers=answers)
     if ":" not in name or "/" in name:
         return name
     from rubric.formats.model_names import VENDORS, litellm_name  # noqa: PLC0415 - few names have a colon

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -275,6 +276,9 @@ class RunOptions:
             as_markdown = partial(markdown.render, report, lead, passed=passed)
             output.print_text(as_markdown() if self.printed == "md" else report.render(self.printed))
         if self.printed == github.NAME and (summary := os.environ.get("GITHUB_STEP_SUMMARY")):
+            if _is_stdout(Path(summary)):
+                cure = "the page is written by itself, without >>; --reporter md >> is the page alone"
+                output.print_line(f"annotations are not read from $GITHUB_STEP_SUMMARY: {cure}", problem=True)
             with _writing(f"GITHUB_STEP_SUMMARY={summary}"), Path(summary).open("a", encoding="utf-8") as file:
                 file.write(github.render_summary(report, lead, passed=passed))
         for out in self.outs:
@@ -290,6 +294,13 @@ class RunOptions:
             print_groups(report.grades, self.by, problem=self.is_for_machines)
         if comparison is not None and self.printed != "md":  # machines read the report on standard output
             output.print_markdown(comparison._repr_markdown_(), problem=self.is_for_machines)
+
+
+def _is_stdout(file: Path) -> bool:
+    """True if what is printed is written to *file*."""
+    with suppress(OSError, ValueError, AttributeError):  # as of a test's
+        return os.path.samestat(os.fstat(sys.stdout.fileno()), file.stat())
+    return False
 
 
 def _unfinished(case: Case) -> Row:

@@ -51,6 +51,7 @@ from rubric.commands.wrong_options import (
     problem_in,
     read_options,
     units_of,
+    with_run,
 )
 from rubric.embed import clean
 from rubric.internals.guesses import word_cure
@@ -81,7 +82,7 @@ def meant(
         return said
     command = command or context.command
     typed = [*(context.meta.get(TYPED, ()) if typed is None else typed)]
-    typed = [word for word in typed if word != "--"]  # as git has it before files
+    typed = first = [word for word in typed if word != "--"]  # as git has it before files
     if isinstance(command, click.Group) and (found := [each for each in typed if command.get_command(context, each)]):
         if command is context.command:
             said = "options come behind the command"
@@ -110,7 +111,8 @@ def meant(
     said, units = read_options(said, context, command, typed)
     if not isinstance(command, click.Group):
         said = _with_line(said, group, command, changed_units(units, change or {}), before)
-    return with_own(said, files if command.name != "init" else [], typed)
+    said = with_run(said, units)
+    return with_own(said, files if command.name != "init" else [], [*first, *typed])
 
 
 def with_own(said: str, files: Iterable[str], typed: Collection[str]) -> str:
@@ -340,6 +342,8 @@ def _mended_value(
     """Return what is *said* of the *value* of an option of *command* with *units*, and the change that mends it."""
     files = _files_in(units) or []
     name, first = param.name or "", param.opts[0]
+    if name == "threshold" and value[:1].isalpha() and "--filter" in options_of(command, click.Context(command)):
+        return f"{said}; cases are named by another option", {name: (), "+patterns": ("--filter", value)}  # as jest's
     if isinstance(param.type, click.IntRange | click.FloatRange) and (bare := UNITS.sub("", value.lower())) != value:
         return said, {name: (first, bare)}
     if share := re.search(r" % write ([\d.]+)$", said):

@@ -14,7 +14,7 @@ import click
 from attrs import frozen
 
 from rubric import RubricError
-from rubric.commands.file_arguments import MODEL, TRIAL, Change, are_enough, find_command, first_row, kind_of
+from rubric.commands.file_arguments import MODEL, TRIAL, Change, are_enough, are_many, find_command, first_row, kind_of
 from rubric.commands.written_files import written_by
 from rubric.internals.guesses import cures_in, term_of, word_cure
 
@@ -41,8 +41,12 @@ _ACTION = re.compile(r"; (rubric|FILE|TEXT|without)(?: ([\w-]+))?: ")
 """Begins a cure that is more than another word: a command, the place of a file, a piped text, an option too many."""
 
 _DELIMITERS = (";", "|", ":", "\t", "\\t", "tab")
+_SETS = ("--set", "--override", "--overrides", "--param-override", "-D")
 _PRINTED = (".json", ".jsonl", ".log", ".md", ".out", ".txt", ".yaml", ".yml")  # as which what is printed may be kept
 _ELSEWHERE = "; it belongs to rubric "
+_OF_RUN = ("target", "deferred", "allow_scripts", "concurrency", "store", "repeat", "runs", "fail_fast")
+_OF_MANY = ("concurrency", "store", "repeats")  # options that are arguments of the same name, as of `Suite.run`
+_MARKS = {"patterns": "{filters}", "outs": "{outs}", "out": "{jsonl}"}
 _SETTINGS = {"timeout": "60", "retries": "3", "seed": "1", "temperature": "0.0", "max_tokens": "1000"}  # of a judge
 
 
@@ -90,6 +94,16 @@ def meant_in(cure: str) -> str:
     return cure.removeprefix("; did you mean ").strip("'?") if cure.startswith("; did you mean ") else ""
 
 
+def label_column(command: click.Command, word: str, held: Collection[str]) -> str:
+    """Return a *word* of `--column` with a field of labels for what is named so, also where the sides are turned."""
+    parts = word.removeprefix("--column=").split("=")
+    for field, column in (parts, parts[::-1]) if len(parts) == 2 else ():  # noqa: PLR2004 - a pair
+        meant = meant_in(word_cure("options", command.name or "", f"--{field}", ["--column"]))
+        if column in held and (name := meant.removeprefix("--column ")) != meant:
+            return word.replace("=".join(parts), f"{name}{column}")
+    return word
+
+
 def joined(*said: str) -> str:
     """Return sentences as one, each once."""
     text = "; ".join(dict.fromkeys(filter(None, said)))
@@ -114,6 +128,12 @@ def read_options(
             units.append(("columns", ["--column", *unit[1]]) if is_pair else unit)
             continue
         given = value or (rest[0][1][0] if rest else "")
+        field, _, worth = given.partition("=")
+        if worth and option in _SETS and field.replace(".", "").replace("_", "").isalnum():  # `--set threshold=0.9`
+            rest = rest[not value :]
+            said = joined(said, f"no such option {option}; a setting is an option of its own")
+            rest = [*units_of(own, [f"--{field.rpartition('.')[2].replace('_', '-')}", worth]), *rest]
+            continue
         others = [words[0] for name, words in (*units, *rest[1:]) if not name and words[0][:1] != "-"]
         cure = _cure(context, command, "--delimiter" if given in _DELIMITERS else option, others, given)
         told = _filled(cure, option, given, values, settings)
@@ -121,25 +141,33 @@ def read_options(
         found = _Unknown(option, value, told, command, own, others, {name for name, _ in (*units, *rest)}).units(rest)
         if not found and rest and not rest[0][0] and rest[0][1][0][:1] != "-" and not Path(rest[0][1][0]).exists():
             rest.pop(0)  # its value
-        units, is_whole = units + found, is_whole and bool(found)
+        units, is_whole = [*units, *(each for each in found if each not in units)], is_whole and bool(found)
     yaml, code = (", ".join(map(sign.join, settings.items())) for sign in (": ", "="))
     model = values.get("-j") or values.get("--judge") or ""
     for cure, names in by_cure.items():
-        told = re.sub(r"(Judge\('.*?', )\{settings\}", rf"\1{code}", with_run(cure, units)).replace("{settings}", yaml)
+        told = re.sub(r"(Judge\('.*?', )\{settings\}", rf"\1{code}", cure).replace("{settings}", yaml)
         told = re.sub(r"(?<!--target )openai/gpt-5(?![.\w-])", model, told) if model else told
         said = joined(said, f"no such option {', '.join(dict.fromkeys(names))}{told}")
+    if ("form", ["--format", "json"]) in units and ("form", ["--format", "json"]) not in units_of(own, typed):
+        said = joined(said, (own["--format"].help or "").partition("; ")[2].rstrip("."))  # what JSON has
     return said, units if is_whole else [*units, ("SENTENCE", ["said"])]
 
 
 def _filled(cure: str, option: str, given: str, values: Mapping[str, str], settings: dict[str, str]) -> str:
     """Return the *cure* of an *option* with what was *given*, also beside it; note those of its judge in *settings*."""
-    besides = ((each, f"; {said}") for each in values for said, words in cures_in("options", each) if option in words)
+    besides = (
+        (each, f"; did you mean {said!r}?" if said[:2] == "--" else f"; {said}")
+        for each in values
+        for said, words in cures_in("options", each)
+        if option in words
+    )
     beside, cure = next(besides, ("", cure))
     cure = re.sub(r"\{tests\|(.*?)\}", lambda found: _as_test(given or found[1]), cure)
-    field, _, equals = given.partition("=") if not given[-1:].isdigit() else ("", "", "")
-    named = ("beside", values.get(beside, "")), ("field", field * bool(equals)), ("equals", equals)
+    field, _, equals = given.partition("=") if re.match(r"[\w.]+=[^=]", given) else ("", "", "")
+    named = ("beside", values.get(beside, "")), ("field", field), ("equals", equals)
     for name, filled in (("value", given), *named):
         cure = re.sub(rf"\{{{name}\|(.*?)\}}", lambda found, by=filled: like(found[1], by), cure)  # type: ignore[misc]
+    cure = re.sub(r"\{text\|(.*?)\}", lambda found: shlex.quote(given) if given else found[1], cure)
     if "{settings}" in cure:
         setting = term_of(option.strip("-").replace("-", "_")) or "temperature"
         settings[setting] = like(_SETTINGS[setting], given)
@@ -156,22 +184,69 @@ def as_python(context: click.Context, expression: str) -> str:
 
 
 def with_run(cure: str, units: Sequence[Unit]) -> str:
-    """Return the *cure* of a suite's run in Python with the filters and files of *units*, and what it leaves out."""
-    if "{outs}" not in cure:
+    """Return the *cure* of a run in Python with what *units* have for it, and what it leaves out."""
+    if "{judge}" not in cure and "{options}" not in cure:
         return cure
     given = {name: [word for unit, words in units for word in words if unit == name] for name, _ in units}
-    patterns = [part for word in given.get("patterns", ()) for part in word.removeprefix("--filter=").split(",")]
-    chosen = [part for part in patterns if part != "--filter"]
-    outs = [word.removeprefix("--out=") for word in given.get("outs", ()) if word != "--out"]
-    cure = cure.replace("{filters}", f".filter({', '.join(map(repr, chosen))})" * bool(chosen))
-    cure = cure.replace("{outs}", "".join(f"; r.write({out!r})" for out in outs))
-    lost = [word for name, words in given.items() if name not in ("", "patterns", "outs", "judge") for word in words]
+    values = {
+        name: [word.partition("=")[2] if word[:2] == "--" else word for word in words if word[:1] != "-" or "=" in word]
+        for name, words in given.items()
+    }
+    functions = dict(filter(None, map(function_in, [*values.get("judge", ()), *values.get("target", ())])))
+
+    def code(words: Sequence[str]) -> str:
+        named = [found[0] if (found := function_in(word)) else word for word in words]
+        parts = [word if word in functions or like("1.0", word) == word else repr(word) for word in named]
+        return parts[0] if len(parts) == 1 else f"[{', '.join(parts)}]" if parts else "True"
+
+    made = {"judge": code(values.get("judge") or ["openai/gpt-5"])}
+    made["imports"] = "".join(f"from {module} import {name}; " for name, module in functions.items())
+    taken = [name for name in (_OF_RUN if "{outs}" in cure else _OF_MANY) if name in given and "{options}" in cure]
+    made["options"] = "".join(f", {name}={code(values[name])}" for name in taken)
+    chosen = [part for word in values.get("patterns", ()) for part in word.split(",")]
+    made["filters"] = f".filter({', '.join(map(repr, chosen))})" * bool(chosen)
+    made["outs"] = "".join(f"; r.write({out!r})" for out in values.get("outs", ()))
+    made["jsonl"] = "".join(f"; r.to_jsonl({out!r})" for out in values.get("out", ()))
+    kept = {"", "judge", *taken, *(name for name, mark in _MARKS.items() if mark in cure)}
+    if "min_pass_rate" in given and "r.exit_code)" in cure:
+        cure, kept = (
+            cure.replace("r.exit_code)", f"r.exit_code_at({code(values['min_pass_rate'])}))"),
+            kept | {"min_pass_rate"},
+        )
+    for name, text in made.items():
+        cure = cure.replace(f"{{{name}}}", text)
+    lost = [word for name, words in given.items() if name not in kept and not name[:1].isupper() for word in words]
     return cure + f"; it is without {shlex.join(lost)}" * bool(lost)
+
+
+def refuse_function(name: str, *, answers: bool) -> None:
+    """Refuse the *name* of a function in a file, which judges or *answers*, with the line in Python that takes it."""
+    if not function_in(name):
+        return
+    context = click.get_current_context()
+    words, command = context.meta.get(TYPED, ()), context.command.name or ""
+    if command == "grade":
+        is_suite = answers or any(kind_of(word) == "*" and word.endswith((".yaml", ".yml")) for word in words)
+        command = "suite" if is_suite else "grade-many" if are_many(words) else command
+    code = next((line for line, _ in cures_in("functions", command)), "")
+    cure = f', such as python -c "{{imports}}{code}"' if code else ", as the judge of a call"
+    said = f"{name}: a function is given in Python alone{cure}; here it is a model, such as openai/gpt-5.6"
+    raise click.UsageError(said)
+
+
+def function_in(word: str) -> tuple[str, str] | None:
+    """Return the name and the module of the function that *word* names, as `judge.py:strict`; None if it is a model."""
+    found = re.fullmatch(r"(?:file://|python:)?([\w/.-]*?\w+)(\.py)?(?:(?:::?|@)(\w+))?", word)
+    file = Path(f"{found[1]}.py") if found else Path()
+    if not found or not (found[2] or (found[3] and file.is_file())):
+        return None
+    defined = re.search(r"(?m)^(?:async )?def (\w+)", file.read_text("utf-8")) if file.is_file() else None
+    return found[3] or (defined[1] if defined else "judge"), found[1].removeprefix("./").replace("/", ".")
 
 
 def _as_test(expression: str) -> str:
     """Return an *expression* of names and tags as one of Python, about the text `name`; one that is none as a text."""
-    parts = re.findall(r"[()]|[^\s()]+", expression)
+    parts = [each.rpartition("::")[2] for each in re.findall(r"[()]|[^\s()]+", expression.replace(",", " or "))]
     code = " ".join(each.lower() if _EXPRESSION.fullmatch(each) else f"{each!r} in name" for each in parts)
     with suppress(SyntaxError):
         ast.parse(code)
@@ -184,7 +259,8 @@ def like(default: str, value: str) -> str:
     plain = UNITS.sub("", value)
     if default.replace(".", "", 1).isdigit():
         return plain if plain.replace("." * (not default.isdigit()), "", 1).isdigit() else default
-    return value if re.fullmatch(r"[\w./:%,-]+", value) else default
+    form = r"[a-z,]+(-[a-z,]+)+" if re.fullmatch(r"[a-z]+-[a-z]+", default) else r"[\w./:%,-]+"  # a rule of `lint`
+    return value if re.fullmatch(form, value) else default
 
 
 @frozen
@@ -250,7 +326,8 @@ class _Unknown:
             return [("form", ["--format", value])] if is_form else [(kind, given)]
         if kind == "SOME":
             return [(kind, [what])]
-        left = ("without", [*[self.name] * (kind in ("without", ">")), *given])
+        kept = self.cure.startswith(_ELSEWHERE)  # another command may be meant, which has it
+        left = ("elsewhere" if kept else "without", [*[self.name] * (kind in ("without", ">")), *given])
         return [*[("COMMAND", [what])] * bool(what), *[left] * bool(kind)]
 
     def _as_option(self, known: click.Option, new: list[str], value: str, *, takes: bool) -> list[Unit]:
@@ -259,7 +336,8 @@ class _Unknown:
             return [("form", ["--format", value])]
         if len(new) == 1 and value not in getattr(known.type, "choices", [value]) and Path(value).exists():
             return [("", [value])]
-        if takes or not value:
+        if takes or value in ("", new[-1]):
+            value = value if takes else ""
             is_folder = "dir" in self.name and value[-1:].isalnum() and written_by(self.command, known.name or "")[0]
             value += "/" * bool(is_folder)
             words = [*new[:-1], f"{new[-1]}{value}"] if new[-1][-1] == "=" else [*new, *[value] * bool(value)]
@@ -316,6 +394,12 @@ def _takes(cure: str, name: str, value: str, own: Mapping[str, click.Option], fi
     if new[:1] == ["--column"]:
         rows = [row for file in files if kind_of(file) == "*" and (row := first_row(Path(file)))]
         return any(value in row for row in rows) or not (rows or kind_of(value))
+    if "{equals|" in cure:
+        return "=" in value
+    if new[2:] and not value.isdigit():
+        return True
+    if new[2:]:  # as in `--maxfail 3`, which has a number of its own
+        return value == new[-1]
     if "{tests|" in cure or (known is not None and known.name == "patterns"):
         return bool(_EXPRESSION.search(value)) == ("{tests|" in cure)
     if known is not None and known.name == "judge" and "--filter" in own:  # a mark may be meant
@@ -325,7 +409,7 @@ def _takes(cure: str, name: str, value: str, own: Mapping[str, click.Option], fi
 
 def _cures(context: click.Context, command: click.Command, name: str, files: Sequence[str]) -> Iterator[str]:
     """Yield the ends of the message that *command* has no option *name*; other options must take *files*."""
-    name = re.sub("-(col|field)$", "-column", name.replace("_", "-"))
+    name = re.sub(r"(?<=\w)-(col|field|key)$", "-column", name.replace("_", "-"))
     own, kebab = options_of(command, context), re.sub("(?<=[a-z])[A-Z]", lambda found: f"-{found[0].lower()}", name)
     other, seen = name[1:] if re.fullmatch("--\\w", name) else re.sub("^--to-", "--", name), set[str]()
     for each in (name, other, kebab, *([f"--{part}"] if (part := _narrows(kebab)) else ())):

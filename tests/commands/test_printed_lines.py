@@ -17,7 +17,17 @@ from rubric.commands.output import REFUSED
 from tests.command_line import commands, run
 from tests.places import ROOT
 from tests.rows import each_row
-from tests.wrong_lines import FILES, lines_of, lost_in, moved_in, problem_in, right_option, wrong_lines, wrong_options
+from tests.wrong_lines import (
+    FILES,
+    lines_of,
+    lost_in,
+    moved_in,
+    options_of,
+    problem_in,
+    right_option,
+    wrong_lines,
+    wrong_options,
+)
 
 NAMES = [name for name in commands() if name != "store"]  # a group
 
@@ -78,6 +88,8 @@ def test_a_printed_line_has_all_that_was_typed(name: str) -> None:
             "merge results.jsonl before.jsonl pairs.jsonl -o m.jsonl",
             "rubric merge results.jsonl before.jsonl --out m.jsonl",
         ),
+        ("align polite.yaml results.jsonl labels.csv --dry-run", "rubric align polite.yaml results.jsonl labels.csv"),
+        ("check polite.yaml -j offline -k kind", "rubric check polite.yaml -j offline"),
         ("check polite.yaml -j offline --n 3", "rubric check polite.yaml -j offline --repeats 3"),
         (
             "grade suite.yaml --baseline a.json --tolerance 0.1",
@@ -220,7 +232,7 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("grade suite.yaml -j offline --filter-metadata a", "grade suite.yaml -j offline --filter a"),
         ("grade suite.yaml -j offline --exit-zero", "grade suite.yaml -j offline --min-pass-rate 0"),
         ("grade suite.yaml -j offline --no-fail-fast", "grade suite.yaml -j offline"),
-        ("grade suite.yaml -j offline --ci --bail 2", "grade suite.yaml -j offline --fail-fast --concurrency 1"),
+        ("grade suite.yaml -j offline --ci --bail 1", "grade suite.yaml -j offline --fail-fast --concurrency 1"),
         ("grade suite.yaml -j offline --list-tests", "plan suite.yaml -j offline"),
         ("grade suite.yaml -j offline --report-log log.jsonl", "grade suite.yaml -j offline --out log.jsonl"),
         ("metrics diff before.jsonl results.jsonl", "compare results.jsonl before.jsonl"),
@@ -286,7 +298,25 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("rubric grade polite.yaml reply.txt -j offline", "grade polite.yaml reply.txt -j offline"),
         ("polite.yaml reply.txt -j offline", "grade polite.yaml reply.txt -j offline"),
         ("results.jsonl", "view results.jsonl --rubric polite.yaml"),
-        ("explain polite.yaml reply.txt", "explain polite.yaml"),
+        ("explain polite.yaml reply.txt -j offline", "grade polite.yaml reply.txt -j offline"),
+        ("grade suite.yaml -j offline --maxfail=1", "grade suite.yaml -j offline --fail-fast --concurrency 1"),
+        ("grade suite.yaml a -j offline", "grade suite.yaml -j offline --filter a"),
+        ("grade suite.yaml@a -j offline", "grade suite.yaml -j offline --filter a"),
+        ("grade suite.yaml -j offline -t a", "grade suite.yaml -j offline --filter a"),
+        ("grade polite.yaml reply.txt other.txt -j offline --json", "grade-many polite.yaml reply.txt other.txt -j offline --format json --min-pass-rate 1"),
+        ("grade-many polite.yaml ids.csv -j offline --response-key answer --id-key id", "grade-many polite.yaml ids.csv -j offline --column output=answer --column input=question --column key=id"),
+        ("label rows.jsonl polite.yaml --out n.csv --seed 7", "label rows.jsonl polite.yaml --out n.csv"),
+        ("plan polite.yaml reply.txt --show-prompts -j offline", "plan polite.yaml reply.txt --format json -j offline"),
+        ("lint polite.yaml --explain no-effect", "lint polite.yaml"),
+        ("grade suite.yaml -j offline --set threshold=0.8", "grade suite.yaml -j offline --threshold 0.8"),
+        ("grade rubrics reply.txt -j offline", "grade rubrics/kind.yaml reply.txt -j offline"),
+        ("agree results.jsonl people.csv --column label=verdict --column id=id", "agree results.jsonl people.csv --column value=verdict --column key=id"),
+        ("agree results.jsonl people.csv --column verdict=label --column id=key", "agree results.jsonl people.csv --column value=verdict --column key=id"),
+        ("generate --from-examples reply.txt -m openai/gpt-5 --plan", "generate --good reply.txt --judge openai/gpt-5 --plan"),
+        ("plan suite.yaml -j offline --out p.json", "plan suite.yaml -j offline --format json > p.json"),
+        ("view results.jsonl --read-only", "view results.jsonl --rubric polite.yaml"),
+        ("grade suite.yaml -j offline --wandb-project x", "grade suite.yaml -j offline"),
+        ("grade-many polite.yaml rows.jsonl -j offline --log-dir logs", "mkdir -p logs && rubric grade-many polite.yaml rows.jsonl -j offline --out logs/results.jsonl"),
         ("diff polite.yaml..other.yaml", "diff polite.yaml other.yaml"),
         ("init new5 b", "init new5"),
         ("init new4 --preset groundness", "init new4 --preset groundedness"),
@@ -356,7 +386,7 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
 @each_row(
     ("typed", "said"),
     [
-        ("grade-many polite.yaml rows.jsonl -j offline --where topic=a", "such as jq -c 'select(.topic == \"a\")' rows.jsonl > some.jsonl"),
+        ("grade-many polite.yaml rows.jsonl -j offline --where topic=a", "such as jq -c 'select((.topic | tostring) == \"a\")' rows.jsonl > some.jsonl"),
         ("grade polite.yaml reply.txt -j offline --exit-zero", "such as rubric grade polite.yaml reply.txt -j offline || true; see"),
         ("plan polite.yaml rows.jsonl --model offline --max-cost 0.5", "such as rubric plan polite.yaml rows.jsonl --judge offline --format json | jq -e '.cost and .cost[1] <= 0.5'; see"),
         ("grade suite.yaml -j offline --env-file .env", "such as set -a && . ./.env && set +a && rubric grade suite.yaml -j offline; see"),
@@ -369,17 +399,16 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("config set judge offline", "such as rubric grade suite.yaml --judge offline; or it stands in the suite, such as judge: offline; see"),
         ("grade-many polite.yaml rows.jsonl -j offline -n 8", "such as --concurrency 8; for the first rows, such as --limit 8; see"),
         ("rescore results.jsonl --rubric other.yaml", "load('polite.yaml'), 'offline').rescore(load('other.yaml'))"),
-        ("grade-many polite.yaml rows.jsonl -j offline --tag smoke", "rows are chosen before, such as jq -c"),
+        ("grade-many polite.yaml rows.jsonl -j offline --tag smoke", "such as grep 'smoke' rows.jsonl > some.jsonl"),
         ("grade suite.yaml -j offline --shard 1/2", "and a case that none names is in no job, such as rubric grade suite.yaml -j offline --filter smoke; see"),
         ("grade suite.yaml -j offline -m 'not slow'", "if not 'slow' in name]).run('offline')"),
         ("grade suite.yaml -j offline --exclude-tag slow", "if not ('slow' in name)]).run('offline')"),
-        ("label rows.jsonl polite.yaml --ignore-topics x", "rows are chosen before, such as jq -c"),
+        ("label rows.jsonl polite.yaml --ignore-topics x", "such as grep -vw 'x' rows.jsonl > some.jsonl"),
         ("probe polite.yaml rows.jsonl -j offline --shard-of 4", "no such option --shard-of; see rubric probe --help"),
         ("grade suite.yaml -j offline --allow-failures 2", "such as rubric grade suite.yaml -j offline --min-pass-rate 0.9; see"),
         ("grade-many polite.yaml rows.jsonl -j offline --fail-fast", "no failure stops a run; what it may spend is bounded, such as rubric grade-many polite.yaml rows.jsonl -j offline --max-cost 5; see"),
         ("grade-many polite.yaml rows.jsonl -j offline --delay 9", "requests are bounded, such as rubric grade-many polite.yaml rows.jsonl -j offline --rpm 60; see"),
         ("grade-many polite.yaml rows.jsonl -j offline --out s3://b/a.jsonl", "there is no folder s3:/b; name a file in one that is there"),
-        ("grade suite.yaml -j offline --set threshold=0.9", "such as rubric grade suite.yaml -j offline --threshold 0.9"),
         ("grade suite.yaml -j polite.py::strict", "a function is given in Python alone"),
         ("grade suite.yaml -j offline --target ./rows.jsonl", "such as --outputs replies.jsonl"),
         ("split rows.jsonl", "lines of a file are the shell's, such as head -n 20 rows.jsonl > some.jsonl"),
@@ -390,6 +419,33 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("grade suite.yaml -j offline --maxfail=2", "such as rubric grade suite.yaml -j offline --fail-fast; see"),
         ("grade-many polite.yaml - -j offline", "-: no pipe is read here; a file is, behind the pipe, such as cat > piped.jsonl && rubric grade-many polite.yaml piped.jsonl -j offline; see"),
         ("grade-many polite.yaml rows.jsonl -j offline --retries 2", "grade_many('rows.jsonl', load('polite.yaml'), Judge('offline', retries=2))"),
+        ("grade suite.yaml -j openai/a -j openai/b --target judges.py:strict --epochs 3 --fail-fast -v", "run(['openai/a', 'openai/b'], target=strict, runs=3, fail_fast=True); print(r); raise SystemExit(r.exit_code)\"; here it is a model, such as openai/gpt-5.6; it is without -v; see"),
+        ("grade suite.yaml -j judges.py:strict --filter a --out x.xml", "load_suite('suite.yaml').filter('a').run(strict); print(r); r.write('x.xml'); raise"),
+        ("grade-many polite.yaml rows.jsonl -j judges.py:strict --out s.jsonl", "grade_many('rows.jsonl', load('polite.yaml'), strict).collect(); print(r); r.to_jsonl('s.jsonl')\""),
+        ("probe polite.yaml rows.jsonl -j judges.py:strict", "a function is given in Python alone, as the judge of a call; here"),
+        ("diff polite.yaml --staged", "such as git show HEAD:polite.yaml > old.yaml && rubric diff old.yaml polite.yaml; see"),
+        ("prefer reply.txt other.txt -j offline", "such as jq -nc --rawfile a reply.txt --rawfile b other.txt '{a: $a, b: $b}' > pair.jsonl && rubric prefer pair.jsonl rubric.yaml -j offline"),
+        ("grade suite.yaml -j offline --max-tests 1", "cases=[c for c in s][:1]).run('offline'); print(r)"),
+        ("grade-many polite.yaml rows.jsonl -j offline --workers 4 --retry 3", "Judge('offline', retries=3), concurrency=4).collect(); print(r)\""),
+        ("lint polite.yaml --list-rules", "such as rubric lint polite.yaml --hints; see"),
+        ("prefer before.jsonl results.jsonl -j offline", "two runs are compared, such as rubric compare results.jsonl before.jsonl; see"),
+        ("prefer before.jsonl results.jsonl polite.yaml -j offline", "two runs are compared, such as rubric compare results.jsonl before.jsonl; see"),
+        ("generate --prompt 'Be brief'", "--task 'Be brief'; for what a good answer does, such as rubric generate --outcome 'Be brief'"),
+        ("grade suite.yaml -j offline --maxfail 3", "such as rubric grade suite.yaml -j offline --fail-fast; see"),
+        ("grade-many polite.yaml rows.jsonl -j offline --num-shards 4 --shard-index 2", "a shard is one of all, counted from 1, such as --shard 2/4; see"),
+        ("grade suite.yaml -j offline --save-baseline base.json", "such as rubric grade suite.yaml -j offline --out base.json; see"),
+        ("grade suite.yaml -j offline -M top_p=0.8", "params: {top_p: 0.8}}; see"),
+        ("grade suite.yaml -j offline --reasoning-effort high", "params: {reasoning_effort: high}}; see"),
+        ("grade suite.yaml -j offline -s", "for totals alone, such as --quiet; for the reason of every verdict, such as --verbose; see"),
+        ("grade suite.yaml -j offline --var tone=warm", "such as variables: {tone: warm}; see"),
+        ("label rows.jsonl polite.yaml --annotator bob", "such as rubric label rows.jsonl polite.yaml --out bob.csv; see"),
+        ("runs rm --all", "no such command 'runs rm'; no reply leaves a store by itself"),
+        ("store ls", "such as rubric store export kept.db?"),
+        ("view --latest", 'such as rubric view "$(ls -d .rubric/runs/*/ | tail -n 1)"; see'),
+        ("apply plan.json", "which has the words of its plan, such as rubric grade suite.yaml"),
+        ("lint polite.yaml --select E,W", "rules have names and no codes"),
+        ("check polite.yaml -j offline --dry-run", "what may be spent is bounded, such as rubric check polite.yaml -j offline --max-cost 1; see"),
+        ("grade rubrics -j offline", "a rubric is named, of rubrics/kind.yaml, such as rubric grade rubrics/kind.yaml answer.txt -j offline; see"),
         ("merge results.jsonl before.jsonl --out all.jsonl", "the key 'a' is in results.jsonl too"),
         ("agree kept.db labels.csv", "kept.db is a store of replies; to grade by them again asks nothing, such as grade-many"),
         ("agree rows.jsonl labels.csv", "rows.jsonl holds no results; rows are graded first, such as rubric grade-many rubric"),
@@ -415,7 +471,6 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("grade polite.yaml answers/gone.txt -j offline", "answers/gone.txt: there is no such file; see"),
         ("agree results.jsonl openai/labels.csv", "openai/labels.csv: there is no such file; see"),
         ("estimate broken.jsonl labels.csv", "broken.jsonl:1: no JSON"),
-        ("prefer reply.txt other.txt polite.yaml -j offline", "such as rubric prefer pairs.jsonl polite.yaml -j offline; see"),
         ("thresholds polite.yaml results.jsonl labels.csv --for f1", "is not one of 'agreement', 'balanced', 'cost', 'TPR'"),
         ("probe polite.yaml rows.jsonl -j offline --n 3", "is told by tests, such as rubric check polite.yaml --repeats"),
         ("diff HEAD polite.yaml --json", "HEAD is a revision; it is a file first, such as git show HEAD:polite.yaml > old.yaml && rubric diff old.yaml polite.yaml --format json; see"),
@@ -423,11 +478,11 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("compare HEAD results.jsonl", "such as git show HEAD:results.jsonl > old.jsonl && rubric compare results.jsonl old.jsonl; see"),
         ("grade-many polite.yaml rows.jsonl -j offline --batch-size 9", "for requests in flight, such as --concurrency 9; for criteria in one request, such as --per-call 9; see"),
         ("compare rows.jsonl rows.jsonl", "rows.jsonl holds no results; rows are graded first"),
-        ("prefer gone.txt lost.txt --rubric polite.yaml -j offline", "whose lines have a and b each, such as rubric prefer pairs.jsonl polite.yaml -j offline; see"),
+        ("prefer gone.txt lost.txt --rubric polite.yaml -j offline", "lines that have a and b each, such as rubric prefer pairs.jsonl polite.yaml -j offline; see"),
         ("view results.jsonl --rubric polite.yaml --format html", "such as rubric view results.jsonl --rubric polite.yaml --out table.html; see"),
         ("grade suite.yaml -j offline --seed 3 --threshold 80", "seed: 3}; Invalid value for '--threshold' / '-t': expected a share from 0 to 1, found 80; for 80 % write 0.8; see"),
         ("lint polite.yaml --ignore a --output-format github", "no report has remarks; in CI the exit code tells of errors"),
-        ("grade suite.yaml -j offline --tags a --deselect b --out x.xml --fail-fast", "r.write('x.xml'); raise SystemExit(r.exit_code)\"; it is without --fail-fast; see"),
+        ("grade suite.yaml -j offline --tags a --deselect b --out x.xml --fail-fast", "run('offline', fail_fast=True); print(r); r.write('x.xml'); raise SystemExit(r.exit_code)\"; see"),
         ("init --force", "suite.yaml exist already; name another folder; without --force, write a line such as rubric init rubrics; see"),
         ("store clear", "paid for again, such as rm replies.db; kept runs are folders below .rubric/runs"),
         ("align polite.yaml results.jsonl labels.csv --out a.yaml", "copy it first, such as cp polite.yaml aligned.yaml"),
@@ -534,12 +589,21 @@ EXAMPLES = {
         ("diff suite.yaml suite.yaml", 0, ""),
         ("explain criteria.polarity", 0, "contradiction"),
         ("prefer pairs.jsonl polite.yaml -j offline --where topic=a", 0, ""),
+        ("prefer pairs.jsonl -j offline --criteria 'Is kind'", 0, ""),
+        ("prefer reply.txt other.txt polite.yaml -j offline", 0, ""),
+        ("grade suite.yaml -j judges.py:strict", 2, "ungraded"),
+        ("grade-many polite.yaml rows.jsonl -j judges.py@strict", 0, "2 ungraded"),
+        ("grade-many polite.yaml rows.jsonl -j offline --filter refunds", 0, ""),
+        ("grade-many polite.yaml rows.jsonl -j offline --id a,b", 0, ""),
+        ("grade suite.yaml -j offline --exclude-tag a", 0, "1 passed"),
+        ("grade suite.yaml -j offline --exclude b,c", 0, "1 passed"),
+        ("grade suite.yaml -j offline --deselect suite.yaml::a", 2, "no case"),
     ],
 )
 def test_an_example_for_the_shell_runs_as_it_is_printed(typed: str, code: int, shown: str) -> None:
     """In a folder that has the files which it names, it does what was meant, and its exit code tells."""
     _write({**FILES, **EXAMPLES})
-    line = r"""such as (python -c "[^"]*"|(?:cat|diff|jq|rubric|tail|shuf) .*?)(?=; |, and |$)"""
+    line = r"""such as (python -c "[^"]*"|(?:cat|diff|echo|grep|jq|rubric|tail|shuf) .*?)(?=; |, and |$)"""
     said = re.search(line, run(*shlex.split(typed)).stderr)
     assert said
     ours, _, rest = said[1].partition(" | ") if said[1].startswith("rubric ") else ("", "", said[1])
@@ -554,6 +618,40 @@ def test_an_example_for_the_shell_runs_as_it_is_printed(typed: str, code: int, s
         done.returncode, done.stderr = done.returncode or first.exit_code, done.stderr + first.stderr
     assert (done.returncode, shown in done.stdout + done.stderr) == (code, True), done
     _write(FILES)
+
+
+@each_row(
+    "typed",
+    [
+        "grade polite.yaml reply.txt -j offline",
+        "grade suite.yaml -j offline",
+        "grade-many polite.yaml rows.jsonl -j offline",
+        "plan suite.yaml -j offline",
+        "plan polite.yaml reply.txt -j offline",
+        "agree results.jsonl labels.csv",
+        "compare results.jsonl before.jsonl",
+        "lint polite.yaml",
+        "validate polite.yaml",
+    ],
+)
+def test_the_help_of_format_has_names_that_json_has(typed: str) -> None:
+    """Also the answer to `--json`: a path of `jq` that is typed from memory would be null in silence."""
+    command = commands()[typed.split(maxsplit=1)[0]]
+    told = next(each.help for each in options_of(command) if each.name == "form").partition("; ")[2]
+    of_kind = re.split(r", of a suite|, or of suites,", told, maxsplit=1)
+    part = of_kind[-1] if "suite.yaml" in typed and len(of_kind) > 1 else of_kind[0]
+    printed = run(*typed.split(), "--format", "json").stdout
+    assert part
+    assert [name for name in re.findall(r"\.(\w+)", part) if f'"{name}"' not in printed] == []
+    assert told.rstrip(".") in " ".join(run(*typed.split(), "--json").stderr.split())
+
+
+def test_a_command_that_takes_no_format_says_how_one_is_named() -> None:
+    """It reads a file by its content, and a converted one is ours."""
+    Path("other_tool.yaml").write_text("defaultTest: {asert: []}\ntests: [{vars: {a: b}}]\n")
+    said = run("check", "other_tool.yaml", "-j", "offline").stderr
+    Path("other_tool.yaml").unlink()
+    assert "name one with rubric convert other_tool.yaml --from FORMAT --out native.yaml" in " ".join(said.split())
 
 
 def test_a_secret_is_not_repeated_in_a_line() -> None:

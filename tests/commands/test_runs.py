@@ -456,6 +456,17 @@ def test_github_gets_annotations_and_the_summary_of_the_step(
     assert html.exists()
 
 
+def test_annotations_that_are_written_into_the_page_are_told_of(suite: str, tmp_path: Path) -> None:
+    """As by `>> "$GITHUB_STEP_SUMMARY"`, which has the page already: GitHub reads annotations from the log alone."""
+    summary = tmp_path / "summary.md"
+    command = [sys.executable, "-m", "rubric", "grade", suite, "-j", "offline", "--reporter", "github"]
+    environ = {**os.environ, "GITHUB_STEP_SUMMARY": str(summary), "PYTHONPATH": str(ROOT)}
+    with summary.open("a") as page:
+        done = subprocess.run(command, env=environ, stdout=page, stderr=subprocess.PIPE, text=True, check=False)
+    assert "annotations are not read from $GITHUB_STEP_SUMMARY: the page is written by itself" in done.stderr
+    assert done.returncode == 1
+
+
 HOSTILE = "x\n::error::owned\r\n##[add-mask]100% , : done"
 
 
