@@ -637,7 +637,7 @@ def test_an_example_for_the_shell_runs_as_it_is_printed(typed: str, code: int, s
 def test_the_help_of_format_has_names_that_json_has(typed: str) -> None:
     """Also the answer to `--json`: a path of `jq` that is typed from memory would be null in silence."""
     command = commands()[typed.split(maxsplit=1)[0]]
-    told = next(each.help for each in options_of(command) if each.name == "form").partition("; ")[2]
+    told = next(each.help or "" for each in options_of(command) if each.name == "form").partition("; ")[2]
     of_kind = re.split(r", of a suite|, or of suites,", told, maxsplit=1)
     part = of_kind[-1] if "suite.yaml" in typed and len(of_kind) > 1 else of_kind[0]
     printed = run(*typed.split(), "--format", "json").stdout
