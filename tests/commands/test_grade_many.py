@@ -641,9 +641,9 @@ def test_files_in_the_wrong_order_are_told_in_the_right_one(folder: Path, comman
     (("compare", "b.jsonl", "--previous", "a.jsonl"), "did you mean '--baseline'? Write rubric compare b.jsonl --baseline a.jsonl"),
     (("validate", "--file", "polite.yaml"), "without an option; write rubric validate polite.yaml"),
     (("init", "--name", "mine"), "into a folder; write rubric init mine"),
-    (("label", "polite.yaml", "--annotator", "ann"), "a file of labels, such as --out ann.csv"),
+    (("label", "polite.yaml", "--annotator", "ann"), "a file of labels, such as rubric label answers.jsonl polite.yaml --out ann.csv"),
     (("convert", "polite.yaml", "--to", "r.yaml"), "has an option; write rubric convert polite.yaml --out r.yaml"),
-    (("diff", "results.jsonl", "results.jsonl"), "another command compares runs; write rubric compare results.jsonl"),
+    (("diff", "results.jsonl", "results.jsonl"), "does not explain; write rubric compare results.jsonl"),
 ])  # fmt: skip
 def test_what_other_tools_have_is_answered_with_ours(
     folder: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
