@@ -289,6 +289,40 @@ def mappings_in(data: Any) -> Iterator[dict[Any, Any]]:
         ("{text: a b, if: \"'refund' in output\"}", "{text: a b, when: {contains: refund}}"),
         ("{must_contain: [b, c]}", "{check: {contains_all: [b, c]}}"),
         ("{output_must_not_contain: b}", "{check: {contains: b}, polarity: guard}"),
+        ("{type: latency, threshold: 2000}", "{check: {assertion: {type: latency, threshold: 2000}}}"),
+        (
+            "{type: tool-trajectory, mode: in_order, expected: [{tool: b}]}",
+            "{check: {assertion: {type: tool-trajectory, expected: [{tool: b}], mode: in_order}}}",
+        ),
+        (
+            "{type: javascript, value: output.length < 9}",
+            "{check: {assertion: {type: javascript, value: output.length < 9}}}",
+        ),
+        ("{type: regex, value: b, metric: c}", "{id: c, check: {matches: b}}"),
+        (
+            "{type: string_check, name: b, input: '{{ sample.output_text }}', operation: ilike, reference: c}",
+            '{id: b, check: {contains: {text: c, ignore_case: true}}}, without input: "{{ sample.output_text }}"',
+        ),
+        (
+            "{type: score_model, name: b, model: gpt-5, input: [{role: user, content: 'Good is {{ item.answer }}?'}], range: [1, 7], pass_threshold: 4}",
+            "{id: b, text: Good is the reply?, levels: [1, 7], min_score: 0.5}, without model: gpt-5",
+        ),
+        (
+            "{type: label_model, input: Which?, labels: [b, c], passing_labels: [c]}",
+            "{text: Which?, choices: {b: 0, c: 1}}",
+        ),
+        (
+            "{type: text_similarity, input: '{{ sample.output_text }}', reference: b, evaluation_metric: bleu, pass_threshold: 0.5}",
+            "{check: {assertion: {type: bleu, value: b, threshold: 0.5}}}, without input: ",
+        ),
+        (
+            "{expectation_type: expect_column_values_to_match_regex, kwargs: {column: b, regex: c, mostly: 0.9}}",
+            "{check: {matches: c}}, without column: b: what is graded is the reply, without mostly: 0.9",
+        ),
+        (
+            "{expect_column_value_lengths_to_be_between: {column: b, min_value: 2, max_value: 9}}",
+            "{check: {assertion: {type: javascript, value: output.length >= 2 && output.length <= 9}}}, without column: b",
+        ),
         ("{text: a, criteria: [Says hi]}", "{text: a, rubric: {criteria: [Says hi]}}"),
     ],
 )
@@ -297,7 +331,7 @@ def test_all_mistakes_of_a_criterion_are_answered_with_one_line(typed: str, mean
     said = refusal_of(f"criteria: [{typed}]")
     assert len(re.findall("rite {", said)) == 1
     assert f"rite {meant}" in said
-    line = re.split(r", (?:or|and|which|where)\b", said[said.index(f"rite {meant}") + 5 :].split("\n")[0])[0]
+    line = re.split(r", (?:or|and|which|where|without)\b", said[said.index(f"rite {meant}") + 5 :].split("\n")[0])[0]
     assert loads(f"aggregation: points\ncriteria: [b c, {line}]").criteria
     data = plain(parse(f"[{typed}]", "").root)
     for index in range(len([*mappings_in(data[0])])):

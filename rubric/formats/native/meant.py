@@ -13,35 +13,29 @@ from typing import Any, TypeVar
 from rubric.errors import DefinitionError
 from rubric.formats.document import KeyPath
 from rubric.formats.fields import SeveralError, WrongKeyError, message_of, problems_of
+from rubric.formats.json_values import each_text
 from rubric.formats.native.checks import read_check
-from rubric.formats.native.meant_checks import CASES, check_in, check_of, has_threshold, of_bounds, of_several
+from rubric.formats.native.meant_checks import (
+    CASES,
+    assertion_keys,
+    check_in,
+    check_of,
+    has_threshold,
+    of_bounds,
+    of_several,
+)
 from rubric.formats.native.meant_whole import has_all
 from rubric.formats.yaml import LONGEST_LINE, on_a_line
 from rubric.internals.conversions import conversions, meant_value
-from rubric.internals.guesses import cures_in, metric_text, word_cure
+from rubric.internals.guesses import cures_in, metric_text, table, word_cure
 from rubric.internals.secrets import redact
 from rubric.values.criteria import Criterion
 
 T = TypeVar("T")
 Read = Callable[[Any], object]
 
-_TYPES: dict[str, dict[str, Any]] = {
-    "boolean bool binary yes_no yesno yes/no pass_fail passfail": {"answer": "yes_no"},
-    "llm-rubric llm_rubric g-eval geval judge llm llm_judge label_model llm_classifier": {},
-    "scale ordinal levels likert rating range integer choice choices categorical enum": {"scale": True},
-    "score float continuous unit numeric percentage": {"answer": "unit"},
-    "guard negative forbid forbids forbidden must_not negated negate inverse invert not never avoid no": {
-        "polarity": "guard"
-    },
-    "penalty deduction minus": {"polarity": "penalty"},
-    "gate required require requires must must_have critical hard mandatory fatal blocking": {"required": True},
-}
 _LOW, _HIGH = "min low minimum lowest from start min_value", "max high maximum highest to end max_value"
 _SHOWN = ("continue-on-error", "continue_on_error", "allow_failure", "informational", "non_blocking", "advisory")
-_SEVERITIES: dict[str, dict[str, Any]] = {
-    "error critical blocker fatal": {"required": True},
-    "warning warn info notice minor": {"weight": 0},
-}
 CONDITIONS = ("when", "run_if", "needs", "if", "condition", "only_if", "applies_if", "depends_on")
 _REPLIES = ("input", "output", "answer", "text", "reply", "example", "completion")
 _SCORED = ("rating", "value", "points", "grade", "mark", "pass", "passes", "passed", "met", "label", "correct")
@@ -109,6 +103,9 @@ def _also(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], d
     """Return what else may be meant, or is needed beside the line."""
     other = _OTHER.search(found[0][1].message)
     said = f", or {other[0]}" if other else ""
+    typed = _flat(data, ()) if isinstance(data, dict) else {}
+    for key, why in _template(typed).get("left", {}).items():
+        said += f", without {on_a_line({key: typed[key]})[1:-1]}: {why}" if key in typed else ""
     if "contains_all" in meant.get("check", ()) and "all" not in repr(data):
         said += ", or for one of them, contains_any"
     if (bounds := re.findall(r"output\.length (\S+) (\d+)", str(meant.get("check")))) and re.search(
@@ -213,10 +210,16 @@ def meant_criterion(data: Any, read: Read, keys: Collection[str]) -> dict[str, A
 
 def _flat(data: Mapping[Any, Any], keys: Collection[str]) -> dict[str, Any]:
     """Return what *data* holds, with what stands under its settings, and a group of criteria by its name."""
-    rest = {str(key): value for key, value in data.items()}
+    rest = {"type" if key == "expectation_type" else str(key): value for key, value in data.items()}
     for key in [each for each in rest if _is_group(each, rest, keys)]:
         rest["criteria"] = rest.pop(key)
-    for key in ("config", "settings"):
+    if (
+        len(rest) == 1
+        and isinstance(held := next(iter(rest.values())), dict)
+        and (found := _template({"type": [*rest][0], **held}))
+    ):
+        rest = {"type": [*rest][0], **held}
+    for key in ("config", "settings", "kwargs"):
         if isinstance(held := rest.get(key), dict) and not held.keys() & rest.keys():
             rest |= rest.pop(key)
     return rest
@@ -277,6 +280,10 @@ def _together(rest: dict[str, Any], keys: Collection[str]) -> Iterator[dict[str,
     def take(words: str) -> Any:
         return next((rest.pop(word) for word in words.split() if word in rest and word not in keys), None)
 
+    if row := _template(rest):
+        typed = {key: rest.pop(key, None) for key in (*row["keys"], *row.get("left", ()))}
+        fields = each_text(row["means"], lambda text: _without_slots(typed[text[1:]]) if text[:1] == "$" else text)
+        yield {**fields, **(check_in(fields["check"]) if "check" in fields else {})}
     yield from _typed(rest, take)
     yield from _steps_in(rest, take)
     yield from _beside_scale(rest, take)
@@ -330,13 +337,40 @@ def _steps_in(rest: dict[str, Any], take: Callable[[str], Any]) -> Iterator[dict
         del rest["tests"]
 
 
+def _template(rest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row of the table for a criterion of another system with the keys of *rest*; {} if there is none."""
+
+    def fits(key: str, words: str) -> bool:
+        return key in rest and (not words or str(rest[key]).lower().strip("[]").replace(" ", "") in words.split())
+
+    return next((row for row in table()["templates"] if all(map(fits, row["keys"], row["keys"].values()))), {})
+
+
+_GIVEN = {"output": "the reply", "input": "the question", "reference": "the reference"}
+
+
+def _without_slots(value: Any) -> Any:
+    """Return the texts in *value*, also in its messages, with words for what the judge is shown in place of slots."""
+    if are_rows(value) and all("content" in each for each in value):
+        value = "\n\n".join(str(each["content"]) for each in value)
+
+    def shown(slot: re.Match[str]) -> str:
+        names = [name_in(word_cure("keys", "Case", name, _GIVEN)) or name for name in re.split("[._]", slot[1])]
+        return next((_GIVEN[name] for name in names if name in _GIVEN), slot[0])
+
+    return re.sub(r"\{\{\s*([\w.]+)\s*\}\}", shown, value) if isinstance(value, str) else value
+
+
 def _typed(rest: dict[str, Any], take: Callable[[str], Any]) -> Iterator[dict[str, Any]]:
-    """Yield the fields that a type names, with the value beside it; they are taken out of the *rest*."""
+    """Yield the fields that a type names, with what stands beside it; they are taken out of the *rest*."""
     kind = rest.pop("check") if isinstance(rest.get("check"), str) and "value" in rest else take("type kind")
     if isinstance(kind, str) and {"value", "threshold"} <= rest.keys() and has_threshold(kind):
         yield check_in({kind: rest.pop("value"), "threshold": rest.pop("threshold")})
     elif isinstance(kind, str) and (fields := check_of(kind.lower(), rest.get("value"))):
-        del rest["value"]
+        rest.pop("value", None)
+        held = fields["check"].get("assertion") if isinstance(fields.get("check"), dict) else None
+        for each in sorted(assertion_keys(held["type"]) & rest.keys()) if held else ():
+            held[each] = rest.pop(each)
         yield fields
     elif kind is not None:
         means = _means(str(kind).lower())
@@ -355,7 +389,7 @@ def _tree_words() -> dict[str, list[str]]:
 
 def _group_in(rest: dict[str, Any]) -> dict[str, Any]:
     """Return the id that a word for a group of criteria, or for the metric of a text, names; {} if none does."""
-    names = _TAGS if "criteria" in rest else ("metric",) if "text" in rest else ()
+    names = _TAGS if "criteria" in rest else ("metric",)
     group = next((key for key in names if isinstance(rest.get(key), str)), "")
     return {"id": rest.pop(group)} if group and "id" not in rest else {}
 
@@ -439,15 +473,15 @@ def _scaled(key: str, value: Any, keys: Collection[str]) -> dict[str, Any]:
     return {"choices": value} if is_scored else {}
 
 
-def _means(word: str, known: Mapping[str, dict[str, Any]] = _TYPES) -> dict[str, Any] | None:
+def _means(word: str, known: str = "types") -> dict[str, Any] | None:
     """Return the fields that *word* stands for, by default as the type of a criterion; None if it stands for none."""
-    return next((means for words, means in known.items() if word in words.split()), None)
+    return next((means for words, means in table()[known].items() if word in words.split()), None)
 
 
 def _named(key: str, value: Any, keys: Collection[str]) -> dict[str, Any]:
     """Return the field that a *key* means by its name, or by a word for what it asks: `must_not: Shouts`."""
     means = None if key in keys else _means(key)
-    severity = _means(str(value).lower(), _SEVERITIES) if key == "severity" else None
+    severity = _means(str(value).lower(), "severities") if key == "severity" else None
     own = {"criteria": {"rubric": {"criteria": value}} if isinstance(value, list) else None, "severity": severity}
     own |= dict.fromkeys(_TAGS, {"tags": [value]} if isinstance(value, str) else None)
     if (found := own.get(key)) is not None:

@@ -148,9 +148,18 @@ def _of_assertion(name: str, value: Any) -> dict[str, Any]:
     from rubric.formats.assertions.table import find_kind  # noqa: PLC0415 - it brings code that few rubrics need
 
     kind = name.replace("_", "-")
-    if find_kind(kind) is None or kind in ("python", "webhook") or isinstance(value, dict):
+    is_known = kind == "javascript" or find_kind(kind) is not None
+    if not is_known or kind in ("python", "webhook") or isinstance(value, dict):
         return {}
     return {"check": {"assertion": {"type": kind, **({} if value in (None, True) else {"value": value})}}}
+
+
+def assertion_keys(kind: str) -> set[str]:
+    """Return the keys that stand beside the *kind* of an assertion."""
+    from rubric.formats.assertions.table import find_kind  # noqa: PLC0415 - as above
+
+    found = find_kind(kind)
+    return {each.name for each in found.keys} if found else {"threshold"}
 
 
 def _of_texts(name: str, value: Any) -> dict[str, Any]:

@@ -16,12 +16,12 @@ _MOST = 60  # numbers of a line that may be the ends of a scale
 
 def has_all(typed: object, line: str) -> bool:
     """True if the *line* has all that was *typed*: a word may name a kind, a number may be on another scale."""
-    given = [str(each) for each in _parts(typed)]
+    given = [re.sub(r"\{\{.*?\}\}", " ", str(each)) for each in _parts(typed)]  # of a slot, a line may have words
     tokens = {token.lower() for token in _TOKEN.findall(re.sub(r"\\+", " ", line))}
     numbers = {float(token) for token in tokens if token[0].isdigit()}
     for low, high in re.findall(r"(?a)(\d{1,3})\.\.(\d{1,3})", line):
         numbers |= {*map(float, range(int(low), int(high)))}
-    followed = {each for each in _names(typed) if given.count(each) > 1}  # such as nodes of a tree
+    followed = {each for each in _names(typed) if given.count(each) > 1} | _kinds()  # such as nodes of a tree
     for each in {*given} - followed:
         words = _TOKEN.findall(re.sub("([a-z])([A-Z])", r"\1 \2", each).lower())
         known = tokens | _kinds() if len(words) <= _KIND else tokens
@@ -67,7 +67,8 @@ def _kinds() -> frozenset[str]:
     owners = ("Criterion", "DecisionTree", "Message", "ToolCall", "Anchor", "Choice", "Leaf", "ScoreRange", "every")
     arguments = [table()["arguments"].get(owner, {}) for owner in owners]
     sections = [*table()["keys"].values(), *table()["named"].values(), table()["metrics"], *arguments]
+    sections += [row["keys"] for row in table()["templates"]]
     cures = [(cure, words) for section in sections for cure, words in section.items()]
     said = " ".join(f"{'' if ' ' in cure else cure} {words}" for cure, words in cures)
     own = " ".join(name for names in KEYS.values() for name in names.values())
-    return frozenset(word.lower() for word in _TOKEN.findall(f"{said} {own}"))
+    return frozenset([*map(str.lower, _TOKEN.findall(f"{said} {own}")), *said.split()])
