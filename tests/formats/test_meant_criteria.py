@@ -289,6 +289,15 @@ def mappings_in(data: Any) -> Iterator[dict[Any, Any]]:
         ("{text: a b, if: \"'refund' in output\"}", "{text: a b, when: {contains: refund}}"),
         ("{must_contain: [b, c]}", "{check: {contains_all: [b, c]}}"),
         ("{output_must_not_contain: b}", "{check: {contains: b}, polarity: guard}"),
+        ("{name: Clarity, levels: {1: bad, 5: good}}", "{text: Clarity, levels: {1: bad, 5: good}}"),
+        ("{name: clear, scale: 1-5, weight: 2}", "{text: clear, levels: 1..5, weight: 2}"),
+        ("{id: tone, choices: {cold: 0, warm: 1}}", "{text: tone, choices: {cold: 0, warm: 1}}"),
+        (
+            "{id: b, check: {tools: {order: [c, d], forbidden: [e]}}}",
+            "{id: b, rubric: {aggregation: min, criteria: [{check: {trajectory: {tools: [c, d], order: in_order}}}, {check: {run: [{never: e}]}}]}}",
+        ),
+        ("{check: {tools: {forbidden: b}}}", "{check: {run: [{never: b}]}}"),
+        ("{check: {required_tools: [b]}}", "{check: {run: [{at_least: 1, of: b}]}}"),
         ("{type: latency, threshold: 2000}", "{check: {assertion: {type: latency, threshold: 2000}}}"),
         (
             "{type: tool-trajectory, mode: in_order, expected: [{tool: b}]}",
@@ -391,11 +400,16 @@ def test_what_stands_beside_the_line_is_read_too(typed: str, said: str) -> None:
         ("{type: string, minLength: 2, pattern: ^a}", "ab", "ba"),
         ("{any_of: [{contains: a}, {max_words: 1}]}", "b", "b c"),
         ("{contains: a, max_words: 1}", "a", "a b"),
+        ("{number: 42, tolerance: 0.5}", "7 at $42.50", "7 at $42.51"),
+        ("{approx: 40, rel: 0.1}", "36 m", "35 m"),
+        ("{number: {min: 40, max: 43}}", "-1, 41", "-41"),
+        ("{between: [0, 1.5]}", "1.5", "none"),
+        ("{gt: 40, lt: 50}", "50 or 41", "50"),
     ],
 )
 def test_the_check_that_is_printed_decides_what_was_typed(typed: str, meets: str, fails: str) -> None:
     """A reply that holds what was typed passes, and another fails."""
-    line = re.search(r"rite ({.*?}+)(, or|$)", refusal_of(f"criteria: [{{check: {typed}}}]"), re.MULTILINE)
+    line = re.search(r"rite ({.*?}+)(, or|, which|$)", refusal_of(f"criteria: [{{check: {typed}}}]"), re.MULTILINE)
     assert line is not None
     rubric = loads(f"criteria: [{line[1]}]")
     assert [grade(reply, rubric, "offline").passed for reply in (meets, fails)] == [True, False]

@@ -399,6 +399,9 @@ def test_a_key_of_another_system_is_answered_with_ours(kind: str, key: str) -> N
         similar = {"texts": "Hi", "model": "m"}
         if kind == "Similar":
             data["criteria"][0] = {"check": {"similar": similar}}
+        within = {"latency": 2}
+        if kind == "Within":
+            data["criteria"][0] = {"check": {"within": within}}
         of_suite = {"Message": message, "Case": case, "Suite": suite, "Judge": suite["judge"]}
         when: dict[str, Any] = {}
         own = {"Rubric": data, "Criterion": data["criteria"][0], "RubricTest": test, "ScoreRange": levels[0]}
@@ -407,6 +410,7 @@ def test_a_key_of_another_system_is_answered_with_ours(kind: str, key: str) -> N
             "DecisionTree": (tree := {"ask": "Is it?", "yes": 1, "no": 0}),
             "When": when,
             "Similar": similar,
+            "Within": within,
         }
         if kind == "When":
             data["criteria"][0]["when"] = when

@@ -103,11 +103,10 @@ def _also(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], d
     """Return what else may be meant, or is needed beside the line."""
     other = _OTHER.search(found[0][1].message)
     said = f", or {other[0]}" if other else ""
-    typed = _flat(data, ()) if isinstance(data, dict) else {}
-    for key, why in _template(typed).get("left", {}).items():
-        said += f", without {on_a_line({key: typed[key]})[1:-1]}: {why}" if key in typed else ""
+    said += _left_out(data)
     if "contains_all" in meant.get("check", ()) and "all" not in repr(data):
         said += ", or for one of them, contains_any"
+    said += ", which holds where any number of the reply is so" * (".some(n =>" in repr(meant))
     if (bounds := re.findall(r"output\.length (\S+) (\d+)", str(meant.get("check")))) and re.search(
         "(?i)len", str(data)
     ):
@@ -134,6 +133,13 @@ def _also(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], d
     if meant.get("polarity") == "penalty" != data.get("polarity"):
         said += ", and in the rubric aggregation: points"
     return said
+
+
+def _left_out(data: Any) -> str:
+    """Return what the line for *data*, a criterion of another system, has no key for, each with the reason."""
+    typed = _flat(data, ()) if isinstance(data, dict) else {}
+    left = {key: why for key, why in _template(typed).get("left", {}).items() if key in typed}
+    return "".join(f", without {on_a_line({key: typed[key]})[1:-1]}: {why}" for key, why in left.items())
 
 
 def _tests_in(data: Any, meant: dict[str, Any]) -> list[dict[str, Any]]:
@@ -213,12 +219,8 @@ def _flat(data: Mapping[Any, Any], keys: Collection[str]) -> dict[str, Any]:
     rest = {"type" if key == "expectation_type" else str(key): value for key, value in data.items()}
     for key in [each for each in rest if _is_group(each, rest, keys)]:
         rest["criteria"] = rest.pop(key)
-    if (
-        len(rest) == 1
-        and isinstance(held := next(iter(rest.values())), dict)
-        and (found := _template({"type": [*rest][0], **held}))
-    ):
-        rest = {"type": [*rest][0], **held}
+    named = [{"type": key, **held} for key, held in rest.items() if isinstance(held, dict) and len(rest) == 1]
+    rest = next(filter(_template, named), rest)
     for key in ("config", "settings", "kwargs"):
         if isinstance(held := rest.get(key), dict) and not held.keys() & rest.keys():
             rest |= rest.pop(key)
@@ -241,8 +243,9 @@ def _with_text(found: dict[str, Any], data: dict[Any, Any], keys: Collection[str
             (each for each in (*words, tree.get("ask") if isinstance(tree, dict) else 0) if isinstance(each, str)), ""
         )
         return ({"text": asked} if asked else {}) | {**found, "tree": tree}
-    if " " in str(found.get("id", "")) and not found.keys() & {"text", "check", "rubric"}:
-        found = {"text": found.pop("id"), **found}  # a name of several words
+    is_asked = " " in str(found.get("id", "")) or ("id" in found and found.keys() & {"levels", "choices"})
+    if is_asked and not found.keys() & {"text", "check", "rubric"}:
+        found = {"text": found.pop("id"), **found}  # a name of several words, or of what a scale is for
     if len(data) > 1 or found.keys() & {"text", "check", "rubric", "tree"}:
         return found
     ((name, value),) = data.items()

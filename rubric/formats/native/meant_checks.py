@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from rubric.formats.native.checks import CHECKS, ROWS
-from rubric.formats.native.meant_rules import CALLED, call_in, call_with, run_check_in
+from rubric.formats.native.meant_rules import CALLED, call_in, call_with, calls_in, run_check_in
+from rubric.internals.guesses import table
 
 _NAMES = {"regex": "matches", "pattern": "matches", "startswith": "starts_with", "endswith": "ends_with"}
 _DENIED = {"contain": "contains", "include": "contains", "mention": "contains", "match": "matches", "call": "calls"}
@@ -39,6 +40,8 @@ def check_in(value: Any) -> dict[str, Any]:
         return {"check": whole}
     if not isinstance(value, dict):
         return {}
+    if number := _number_in(value):
+        return {"check": number}
     if len(value) == 2 and (pair := _pair_in(value)) is not None:  # noqa: PLR2004 - it and what belongs to it
         return pair
     found = [check_of(str(name), each) for name, each in value.items()]
@@ -64,6 +67,35 @@ def _pair_in(value: Mapping[Any, Any]) -> dict[str, Any] | None:
     if _NAMES.get(name, name) == "matches":
         return {"check": {"matches": f"(?i){text}" if case else text}}
     return {"check": {name: {"text": text, "ignore_case": case}}}
+
+
+_NUMBERED = ("gt", "gte", "lt", "lte", "greater_than", "less_than")
+"""The words for bounds that alone are those of a number."""
+
+
+def _number_in(value: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the check that one of the reply's numbers is near another, or within bounds, as *value* has it; or {}."""
+    own = {word: role for role, words in table()["numbers"].items() for word in words.split()}
+    roles = ["bare" if key in _NUMBERED else own.get(str(key)) for key in value]
+    (_, held), *more = value.items() if value else [("", None)]
+    within = held if not more and roles == ["near"] and isinstance(held, dict) else {}
+    signs = {own.get(key, key): _SIGNS.get(key, "") for key in within or value}
+    given = {own.get(key, key): each for key, each in (within or value).items()}
+    ends = [*given["between"]] if roles == ["between"] and isinstance(held, list) else []
+    if len(ends) == 2:  # noqa: PLR2004 - the lowest and the highest
+        given, signs = {"min": ends[0], "max": ends[1]}, {"min": ">=", "max": "<="}
+    if not all(type(each) in (int, float) for each in given.values()):
+        return {}
+    match given:
+        case {"near": near, "off": off, **other} | {"near": near, "share": off, **other} if not other:
+            rule = f"Math.abs(n - {near}) <= {off}{f' * {near}' * ('share' in given)}"
+        case {"near": near} if len(given) == 1:
+            rule = f"n == {near}"
+        case _ if (within or ends or all(role == "bare" for role in roles)) and all(signs.values()):
+            rule = " && ".join(f"n {signs[key]} {each}" for key, each in given.items())
+        case _:
+            return {}
+    return _assertion("javascript", f"(output.match(/-?[0-9]+([.][0-9]+)?/g) || []).some(n => {rule})")
 
 
 def _json_in(value: Mapping[Any, Any]) -> dict[str, Any]:
@@ -134,6 +166,9 @@ def check_of(name: str, value: Any) -> dict[str, Any]:
         return of_several(value, is_all=name in ("and", "every", "all") or many[2] == "all", are_checks=True)
     if name in _PATHS and isinstance(value, dict):
         return {"check": whole} if (whole := _json_in(value)) else {}
+    calls = calls_in(value if name in CALLED else {name: value} if re.search("tool|call", name) else None)
+    if calls:
+        return of_several(calls, is_all=True, are_checks=True) if len(calls) > 1 else {"check": calls[0]}
     if name in CALLED or (name in ("order", "in_order", "call_order", "tool_order") and isinstance(value, list)):
         return {"check": call_in(value)}
     if re.fullmatch("is[-_]json|(json_?)?schema", name, re.IGNORECASE):

@@ -96,6 +96,8 @@ def meant_test(data: Any, read: Callable[[Any], object]) -> dict[str, Any] | Non
                 found[field] = True
             elif len(ends) == 1 and ends[0][0] in _ENDS:
                 found["score"] = _ENDS[ends[0][0]].format(ends[0][1])
+            elif isinstance(each, list) and "fails: true and expects" in cure:  # the criteria that failed it
+                found["expects"] = {**found.get("expects", {}), **dict.fromkeys(map(str, each), False)}
             elif name in keys or "leave it out" not in cure:
                 found[str(name) if name in keys else name_in(cure) or str(name)] = each
     return found if found != data and reads(read, found) else None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rubric.internals.guesses import table
+
 CALLED = {"tool_called", "tool_call", "called", "tool", "calls", "tool_calls", "tools", "sequence"}
 _ORDERED = ("order", "in_order", "ordered", "exact", "strict")
 _ARGUMENTS = ("args", "arguments", "parameters", "input", "with", "kwargs")
@@ -92,6 +94,21 @@ def call_in(value: Any) -> dict[str, Any]:
     own = {"tool": "name", "function": "name", **dict.fromkeys(_ARGUMENTS, "arguments")}
     is_named = isinstance(value, dict)
     return {"calls": {own.get(key, key): each for key, each in value.items()} if is_named else value}
+
+
+def calls_in(value: Any) -> list[dict[str, Any]]:
+    """Return the checks of the calls that must be there, in their order, or must not, as *value* has them; or []."""
+    own = {word: role for role, words in table()["called"].items() for word in words.split()}
+    rules, found = list[dict[str, Any]](), list[dict[str, Any]]()
+    for key, each in value.items() if isinstance(value, dict) else ():
+        names = [each] if isinstance(each, str) else each
+        if key not in own or not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            return []
+        if own[key] == "in_order":
+            found.append({"trajectory": {"tools": names, "order": "in_order"}})
+        else:
+            rules += [{"never": name} if own[key] == "never" else {"at_least": 1, "of": name} for name in names]
+    return [*found, *([{"run": rules}] if rules else [])]
 
 
 def _counted(name: str, times: int) -> list[dict[str, Any]]:

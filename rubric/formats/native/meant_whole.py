@@ -71,4 +71,5 @@ def _kinds() -> frozenset[str]:
     cures = [(cure, words) for section in sections for cure, words in section.items()]
     said = " ".join(f"{'' if ' ' in cure else cure} {words}" for cure, words in cures)
     own = " ".join(name for names in KEYS.values() for name in names.values())
-    return frozenset([*map(str.lower, _TOKEN.findall(f"{said} {own}")), *said.split()])
+    words = [*map(str.lower, _TOKEN.findall(f"{said} {own}")), *said.split()]
+    return frozenset(word for word in words if not word[0].isdigit())
