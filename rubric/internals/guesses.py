@@ -142,7 +142,7 @@ def criteria_of(values: Mapping[Any, Any]) -> list[dict[Any, Any] | None]:
     for name, value in values.items():
         if isinstance(value, Mapping):
             cures = (word_cure("keys", "Criterion", str(key), ["text"]) for key in value)
-            is_named = "text" in value or any("; did you mean 'text'" in cure for cure in cures)
+            is_named = {"text", "type"} & value.keys() or any("; did you mean 'text'" in cure for cure in cures)
             rows.append({("id" if is_named else "text"): name, **value})
         elif value is None or isinstance(value, int | float):
             rows.append({"text": name} | ({} if value is None or value is True else {"weight": value}))

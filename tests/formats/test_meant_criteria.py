@@ -298,6 +298,17 @@ def mappings_in(data: Any) -> Iterator[dict[Any, Any]]:
         ),
         ("{check: {tools: {forbidden: b}}}", "{check: {run: [{never: b}]}}"),
         ("{check: {required_tools: [b]}}", "{check: {run: [{at_least: 1, of: b}]}}"),
+        (
+            "{assert: len(output) < 50}",
+            "{check: {assertion: {type: python, value: len(output) < 50}}}, which runs with --allow-",
+        ),
+        ("{check: output.includes('b')}", "{check: {assertion: {type: javascript, value: output.includes('b')}}}"),
+        ("{check: not_null}", "{check: {matches: '\\S'}}"),
+        ("{check: {max_calls: 3}}", '{check: {run: {at_most: 3, of: "*"}}}'),
+        (
+            "{metric: FaithfulnessMetric, threshold: 0.7}",
+            "{text: States nothing that the context does not support, min_score: 0.7}",
+        ),
         ("{type: latency, threshold: 2000}", "{check: {assertion: {type: latency, threshold: 2000}}}"),
         (
             "{type: tool-trajectory, mode: in_order, expected: [{tool: b}]}",

@@ -24,6 +24,11 @@ def _rubrics(seen: Seen) -> Iterator[str]:
     yield from ("rubric" for one in (seen.keys, *maps(seen.tests)) if "suite" in seen.keys and "rubric" in one)
 
 
+def _cases(seen: Seen) -> Iterator[str]:
+    """Yield the key of the cases of a suite, also where it is a word of systems that call no file a suite."""
+    yield from (key for key in ("cases", "examples", "samples", "data", "dataset") if {key, "suite"} <= {*seen.keys})
+
+
 def _rubric_tests(seen: Seen) -> Iterator[str]:
     """Yield `tests` for a rubric whose tests have replies, as those of no other system have, or our verdicts."""
     told = {"passes", "fails", "expects"}
@@ -50,7 +55,7 @@ NATIVE = Format(
     (
         (STRONG, has("cases")),
         (SURE, finds("it has the keys 'suite' and {!r}", _rubrics)),
-        (SURE, lambda seen: "it has the keys 'suite' and 'cases'" if {"suite", "cases"} <= seen.keys.keys() else ""),
+        (SURE, finds("it has the keys 'suite' and {!r}", _cases)),
         (SURE, finds("it has the keys 'criteria' and {!r}", _rubric_tests)),
         (SURE, finds("it has the key {!r}, and no tests", _name)),
         (SURE, finds("it has the key {!r} with scores", _scores)),

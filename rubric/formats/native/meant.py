@@ -106,6 +106,7 @@ def _also(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], d
     said += _left_out(data)
     if "contains_all" in meant.get("check", ()) and "all" not in repr(data):
         said += ", or for one of them, contains_any"
+    said += ", which runs with --allow-scripts" * ("'type': 'python'" in repr(meant))
     said += ", which holds where any number of the reply is so" * (".some(n =>" in repr(meant))
     if (bounds := re.findall(r"output\.length (\S+) (\d+)", str(meant.get("check")))) and re.search(
         "(?i)len", str(data)
@@ -367,6 +368,8 @@ def _without_slots(value: Any) -> Any:
 def _typed(rest: dict[str, Any], take: Callable[[str], Any]) -> Iterator[dict[str, Any]]:
     """Yield the fields that a type names, with what stands beside it; they are taken out of the *rest*."""
     kind = rest.pop("check") if isinstance(rest.get("check"), str) and "value" in rest else take("type kind")
+    named = [key for key in ("metric", "scorer", "evaluator") if metric_text(str(rest.get(key, "")).replace("-", "_"))]
+    kind = rest.pop(named[0]) if kind is None and named and "text" not in rest else kind
     if isinstance(kind, str) and {"value", "threshold"} <= rest.keys() and has_threshold(kind):
         yield check_in({kind: rest.pop("value"), "threshold": rest.pop("threshold")})
     elif isinstance(kind, str) and (fields := check_of(kind.lower(), rest.get("value"))):

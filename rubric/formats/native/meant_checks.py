@@ -31,6 +31,8 @@ def check_in(value: Any) -> dict[str, Any]:
     value = value[0] if isinstance(value, list) and len(value) == 1 else value
     if isinstance(value, str) and (pattern := re.fullmatch("/(.+)/(i?)", value)):
         return {"check": {"matches": f"(?i){pattern[1]}" if pattern[2] else pattern[1]}}
+    if isinstance(value, str) and re.search(r"\boutput\b.*[<>=(]|[<>=(].*\boutput\b| in output$", value):
+        return check_of("javascript" if re.search(r"\.length|===|&&|includes\(", value) else "python", value)
     if isinstance(value, str):
         return {} if value == "is_json" else check_of(value, None)
     if isinstance(value, dict) and value.get("type") == "string":  # which every candidate is
@@ -150,8 +152,9 @@ def check_of(name: str, value: Any) -> dict[str, Any]:
     name = re.sub("^(?:output|response|answer|reply)_(?=.)", "", name)
     if affirmed := re.fullmatch(f"(?:must|should)_(contains?|includes?|mentions?|{'|'.join(_NAMES)})", name):
         name = _DENIED.get(affirmed[1].removesuffix("s"), affirmed[1])
-    if re.fullmatch("max_(?:tool_)?calls", name) and type(value) is int:
-        return {"check": {"run": {"at_most": value, "of": "*"}}}
+    bare = [check for words, check in table()["checks"].items() if name in words.split() and value in (None, {}, True)]
+    if bare:
+        return {"check": bare[0]}
     if denied := re.fullmatch("(?:not?|never|must_not|without)[-_ ](.+)|(?:not|none)(?:_of)?", name):
         name = _DENIED.get(denied[1], denied[1])
         if name in ("contains", None) and isinstance(value, list):  # none of them
@@ -166,11 +169,8 @@ def check_of(name: str, value: Any) -> dict[str, Any]:
         return of_several(value, is_all=name in ("and", "every", "all") or many[2] == "all", are_checks=True)
     if name in _PATHS and isinstance(value, dict):
         return {"check": whole} if (whole := _json_in(value)) else {}
-    calls = calls_in(value if name in CALLED else {name: value} if re.search("tool|call", name) else None)
-    if calls:
-        return of_several(calls, is_all=True, are_checks=True) if len(calls) > 1 else {"check": calls[0]}
-    if name in CALLED or (name in ("order", "in_order", "call_order", "tool_order") and isinstance(value, list)):
-        return {"check": call_in(value)}
+    if calls := _of_calls(name, value):
+        return calls
     if re.fullmatch("is[-_]json|(json_?)?schema", name, re.IGNORECASE):
         value = value["schema"] if isinstance(value, dict) and [*value] == ["schema"] else value
         is_bare = value in (None, {}) or value is True
@@ -178,13 +178,24 @@ def check_of(name: str, value: Any) -> dict[str, Any]:
     return _of_texts(name, value) or _of_assertion(re.sub("^rouge[-_]?[l1-9]?$", "rouge-n", name), value)
 
 
+def _of_calls(name: str, value: Any) -> dict[str, Any]:
+    """Return the fields that are meant by a check of calls with a *name* and its *value*; {} if it is none."""
+    if re.fullmatch("max_(?:tool_)?calls", name) and type(value) is int:
+        return {"check": {"run": {"at_most": value, "of": "*"}}}
+    calls = calls_in(value if name in CALLED else {name: value} if re.search("tool|call", name) else None)
+    if calls:
+        return of_several(calls, is_all=True, are_checks=True) if len(calls) > 1 else {"check": calls[0]}
+    is_order = name in ("order", "in_order", "call_order", "tool_order") and isinstance(value, list)
+    return {"check": call_in(value)} if name in CALLED or is_order else {}
+
+
 def _of_assertion(name: str, value: Any) -> dict[str, Any]:
     """Return the check that an assertion of promptfoo with a *name* is; {} if there is none, or it is a program."""
     from rubric.formats.assertions.table import find_kind  # noqa: PLC0415 - it brings code that few rubrics need
 
     kind = name.replace("_", "-")
-    is_known = kind == "javascript" or find_kind(kind) is not None
-    if not is_known or kind in ("python", "webhook") or isinstance(value, dict):
+    is_code = kind in ("javascript", "python") and isinstance(value, str) and ".py" not in value
+    if not (is_code or find_kind(kind)) or kind == "webhook" or isinstance(value, dict):
         return {}
     return {"check": {"assertion": {"type": kind, **({} if value in (None, True) else {"value": value})}}}
 

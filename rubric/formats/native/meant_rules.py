@@ -52,6 +52,8 @@ def _rule_in(value: Mapping[Any, Any]) -> dict[str, Any]:
         given[name] = each if name in ("arguments", "same") else _event_in(each)
     if "every" not in given and given.keys() & {"then", "before"} and "first" in given:
         given["every"] = given.pop("first")
+    if len(given) == 1 and given.keys() & {"at_most", "at_least"} and "call" in next(iter(value)):
+        return {**given, "of": "*"}
     if "every" not in given:
         return given if given.keys() & {*_ALONE, "at_most", "at_least"} else {}
     one, arguments = given.pop("every"), given.pop("arguments", None)

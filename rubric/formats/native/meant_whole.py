@@ -68,6 +68,7 @@ def _kinds() -> frozenset[str]:
     arguments = [table()["arguments"].get(owner, {}) for owner in owners]
     sections = [*table()["keys"].values(), *table()["named"].values(), table()["metrics"], *arguments]
     sections += [row["keys"] for row in table()["templates"]]
+    sections += [table()["numbers"], table()["called"], {"": " ".join(table()["checks"])}]
     cures = [(cure, words) for section in sections for cure, words in section.items()]
     said = " ".join(f"{'' if ' ' in cure else cure} {words}" for cure, words in cures)
     own = " ".join(name for names in KEYS.values() for name in names.values())

@@ -120,7 +120,7 @@ def _read_one(data: Any) -> Criterion:
     unknown = [key for key in rest if key not in fields.KEYS[Criterion].values()]
     if "text" not in rest and unknown and isinstance(rest[unknown[0]], str | int | float):
         meant = next((key for key in unknown if word_cure("keys", "Criterion", str(key), ["text"])), None)
-        if meant is None and (len(unknown) > 1 or word_cure("keys", "Criterion", str(unknown[0]), ["id"])):
+        if meant is None and (len(unknown) > 1 or word_cure("keys", "Criterion", str(unknown[0]), ["id", "check"])):
             gathering.problems.append(((), fields.MissingKeyError("text")))
         elif meant is None:
             key, value = str(unknown[0]), rest[unknown[0]]

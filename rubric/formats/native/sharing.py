@@ -22,7 +22,7 @@ from rubric.formats.fields import KEYS, SeveralError, UnknownKeyError, WrongKeyE
 from rubric.formats.json_values import each_text
 from rubric.formats.rubric_items import free_name
 from rubric.formats.yaml import LONGEST_LINE, on_a_line, to_yaml
-from rubric.internals.guesses import word_cure
+from rubric.internals.guesses import key_cure, word_cure
 from rubric.internals.secrets import redact
 from rubric.suites.cases import Case
 from rubric.suites.slots import LIKE_SLOT, SLOT, VARIABLES, check_slots, checks_in, fill_slots, text_of, texts_in
@@ -43,17 +43,8 @@ def spread(data: Data) -> tuple[Data, list[int]]:
         SeveralError: They have keys that no case has.
     """
     rest = {key: value for key, value in data.items() if key not in ("defaults", "matrix")}
-    jobs = data.get("strategy")
-    if isinstance(jobs, dict) and [*jobs] == ["matrix"] and "matrix" not in data:
-        raise WrongKeyError("strategy", f"unknown key; jobs are the rows of a matrix; {_meant_rows(jobs['matrix'])}")
     cases = data.get("cases")
-    for index, case in enumerate(cases) if isinstance(cases, list) else ():
-        for key in _MATRICES & case.keys() if isinstance(case, dict) else ():
-            held = case[key].get("matrix", case[key]) if isinstance(case[key], dict) else case[key]
-            within = [*held.values()] if isinstance(held, dict) else held if isinstance(held, list) else []
-            if any(isinstance(each, list | dict) for each in within):
-                message = "unknown key; a matrix is that of the suite, beside its cases"
-                raise WrongKeyError(f"cases[{index}].{key}", f"{message}; {_meant_rows(held)}")
+    _refuse_matrices(data, cases if isinstance(cases, list) else [])
     if not isinstance(cases, list) or len(data) == len(rest):
         return rest, [*range(len(cases))] if isinstance(cases, list) else []
     defaults = _check("defaults", data.get("defaults", {}), ("id", "cell"))
@@ -79,6 +70,22 @@ _MOST_CELLS = 100
 _MATRICES = {"matrix", "strategy", "parametrize", "parameterize", "parametrise", "parameters", "each", "with_items"}
 """Where other systems have the rows of one case."""
 
+
+def _refuse_matrices(data: Data, cases: list[Any]) -> None:
+    """Refuse a matrix in one of the *cases*, or under another key of *data*, a suite, with the one that is meant."""
+    for place, given in [("", data), *((f"cases[{index}].", case) for index, case in enumerate(cases))]:
+        names = _MATRICES & given.keys() if isinstance(given, dict) else set()
+        for key in sorted(names) if place or "matrix" not in data else ():
+            typed = given[key]
+            held = typed.get("matrix", typed) if isinstance(typed, dict) else typed
+            within = [*held.values()] if isinstance(held, dict) else held if place and isinstance(held, list) else []
+            if any(isinstance(each, list | dict if place else list) for each in within):
+                said = "a matrix is that of the suite, beside its cases" if place else "jobs are the rows of a matrix"
+                beside = {} if held is typed else {name: key_cure("Suite", name, ["cases"])[2:] for name in typed}
+                others = "".join(f"; {name}: {cure}" for name, cure in beside.items() if name != "matrix")
+                raise WrongKeyError(f"{place}{key}", f"unknown key; {said}; {_meant_rows(held)}{others}")
+
+
 _ROWS = "a list of mappings with fields of a case"
 
 
@@ -91,6 +98,9 @@ def _rows(matrix: Any) -> list[Any]:
 def _meant_rows(matrix: Any) -> str:
     """Return the rows that a mapping of values, as CI systems have it, is meant for; or an example of rows."""
     example = "such as matrix: [{cell: {tone: warm}, variables: {tone: warm}}]"
+    if isinstance(matrix, dict) and _MODELS & matrix.keys():
+        said = "each model that answers has a run of its own, such as rubric grade suite.yaml --target openai/gpt-5"
+        return f"{said}; what else differs is a row, {example}"
     if isinstance(matrix, list) and all(isinstance(row, dict) for row in matrix):
         cells = matrix
     elif isinstance(matrix, dict) and all(isinstance(values, list) for values in matrix.values()):
@@ -109,6 +119,7 @@ def _meant_rows(matrix: Any) -> str:
     return f"write {line}" if cells and len(line) <= LONGEST_LINE else example
 
 
+_MODELS = {"model", "models", "target", "targets", "provider", "providers", "llm"}
 _AXES = {"judge": "judge", "rubric": "rubric"} | dict.fromkeys(
     ("input", "inputs", "prompt", "prompts", "question", "questions", "query", "queries"), "input"
 )
@@ -209,6 +220,9 @@ def refuse_unfilled(case: Data) -> None:
             if slot[0].startswith("${{") and slot[1] not in known:  # which no text of its own has
                 said = f"{slot[0]} would stay as it is, and no variable of the case is called {slot[1]}"
                 raise DefinitionError(key, f"{said}; write what it stands for; {_braces(key)}")
+        if lists := {name: known[name] for slot in found if isinstance(known.get(name := slot[1] or slot[2]), list)}:
+            said = "would stay as it is: several values of a variable are the rows of the suite's matrix"
+            raise DefinitionError(key, f"{found[0][0]} {said}; {_meant_rows(lists)}, and leave them out of the case")
         if slots:
             line = on_a_line({key: each_text(case[key], partial(_with_values, known))})[1:-1]
             shown = f"write {line}" if len(line) <= LONGEST_LINE else "write what it stands for"
