@@ -305,7 +305,8 @@ def _check(attribute: Attribute[Any], data: Any) -> None:
         path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in rest)
         if first != attribute.name:
             path = f"{first}{path}"
-        said = problem.message + cure(data, problem.message)
+        more = cure(data, problem.message)  # which counts before a name that is near by chance
+        said = (problem.message.partition("; did you mean")[0] if more else problem.message) + more
         raise DefinitionError(path.removeprefix("."), said + _meant(attribute, data, said)) from None
 
 

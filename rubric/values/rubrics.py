@@ -211,10 +211,11 @@ class Rubric(Building, Answer, Shown, Listed[Criterion]):
         if self.borderline is not None and self.threshold is not None and self.borderline > self.threshold:
             message = f"expected at most the threshold {self.threshold}, got {self.borderline}"
             raise DefinitionError("borderline", message)
-        if self.text and self.aggregation == "points":
-            raise DefinitionError("aggregation", "a free-form text earns no points: its one judgement is the score")
         if self.text and self.aggregation != "weighted_average":
-            raise DefinitionError("aggregation", "a free-form text takes none: it has one score; take it out")
+            raise DefinitionError(
+                "aggregation",
+                "a free-form text earns no points, and takes none: its one judgement is the score; take it out",
+            )
         if self.tree is not None:
             # Not evidence: mcptest's files require it of trees too, whose leaves have nothing to quote.
             for name, default in (("aggregation", "weighted_average"), ("abstain", "forbid")):
@@ -227,15 +228,12 @@ class Rubric(Building, Answer, Shown, Listed[Criterion]):
         if self.tree is not None:
             raise DefinitionError("threshold", "a tree has no pass flag of the judge's; give a threshold from 0 to 1")
         for index, criterion in enumerate(self.criteria):
+            at, cure = f"criteria[{index}] {criterion.id!r}", "give a threshold from 0 to 1"
             if criterion.polarity == "penalty":
-                message = f"criteria[{index}] {criterion.id!r} is a penalty, and a score decides what that comes to"
-                raise DefinitionError("threshold", f"{message}; give a threshold from 0 to 1")
+                raise DefinitionError("threshold", f"{at} is a penalty, and a score decides what that comes to; {cure}")
             if not isinstance(criterion.answer, YesNo | Check | Rubric) and criterion.answer != Unit(flag=True):
-                message = (
-                    f"criteria[{index}] {criterion.id!r} has no pass flag that could decide without a threshold; "
-                    "give a threshold from 0 to 1, or make its answer YesNo() or Unit(flag=True)"
-                )
-                raise DefinitionError("threshold", message)
+                message = f"{at} has no pass flag that could decide without a threshold; {cure}"
+                raise DefinitionError("threshold", f"{message}, or make its answer YesNo() or Unit(flag=True)")
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -269,6 +267,15 @@ class Rubric(Building, Answer, Shown, Listed[Criterion]):
         if self.aggregation != "points" and penalties and earning:
             message = f"the penalty {penalties[0]!r} subtracts points, and {self.aggregation} has none"
             raise DefinitionError("aggregation", f'{message}; score by_points(), which is aggregation="points"')
+        inner = [criterion.answer for criterion in self.criteria if isinstance(criterion.answer, Rubric)]
+        for name in (
+            ("evidence", "abstain", "guidelines", "prompt", "max_steps") if len(inner) == len(self.criteria) else ()
+        ):
+            if (here := getattr(self, name)) not in (False, "forbid", "", None) and any(
+                getattr(each, name) != here for each in inner
+            ):
+                message = "it has no effect: each criterion is a rubric, which has settings of its own; set it in those"
+                raise DefinitionError(name, message)
         for index, criterion in enumerate(self.criteria):
             if isinstance(criterion.answer, Rubric):
                 try:

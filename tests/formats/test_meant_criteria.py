@@ -309,6 +309,10 @@ def mappings_in(data: Any) -> Iterator[dict[Any, Any]]:
             "{metric: FaithfulnessMetric, threshold: 0.7}",
             "{text: States nothing that the context does not support, min_score: 0.7}",
         ),
+        (
+            "{outcome: Is b, score_ranges: [{score_range: [0, 4], outcome: c}, {score_range: [5, 10], outcome: d}], required_min_score: 5}",
+            "{text: Is b, levels: [{score_range: [0, 4], text: c}, {score_range: [5, 10], text: d}], min_score: 0.5}",
+        ),
         ("{type: latency, threshold: 2000}", "{check: {assertion: {type: latency, threshold: 2000}}}"),
         (
             "{type: tool-trajectory, mode: in_order, expected: [{tool: b}]}",

@@ -434,7 +434,7 @@ def test_a_key_of_another_system_is_answered_with_ours(kind: str, key: str) -> N
         with pytest.raises(package.LoadError) as refused:
             read(text)
         # Or the whole line that was meant, with the value, or the first length that is too long.
-        is_line = of_kind != "expression" and re.search(r"write \{.*\b[12]\b.*\}", str(refused.value))
+        is_line = of_kind != "expression" and re.search(r"write (?:rubric: )?\{.*\b[12]\b.*\}", str(refused.value))
         assert said in str(refused.value) or is_line, (word, str(refused.value))
 
 
@@ -455,6 +455,16 @@ FILES = [  # what is written, what the error says, and what is written then
     (ONE % "polarity: gate", "and required, a setting beside it", ONE % "required: true"),
     (ONE % "required: 'yes'", "required: true}", ONE % "required: True"),
     ("pass: 80%\ncriteria: [a]\n", "did you mean 'threshold'?", "threshold: 0.8\ncriteria: [a]\n"),
+    (
+        "evidence: true\ncriteria: [{id: tone, rubric: {criteria: [a]}}]\n",
+        "such as criteria: [{id: tone, rubric: {evidence: true",
+        "criteria: [{id: tone, rubric: {evidence: true, criteria: [a]}}]\n",
+    ),
+    ("threshold: B\ncriteria: [a]\n", "B is from 0.8, such as threshold: 0.8", "threshold: 0.8\nscale: letter\ncriteria: [a]\n"),
+    ("threshold: ${bar}\ncriteria: [a]\n", "write the value itself", "threshold: 0.8\ncriteria: [a]\n"),
+    ("aggregation: median\ncriteria: [a]\n", "is 'min', and what fails it alone is required: true", "aggregation: min\ncriteria: [a]\n"),
+    ("aggregation: max\ncriteria: [a]\n", "all_or_nothing: true, criteria: [Has a link", "criteria: [a]\n"),
+    (ONE % "answer: letter", "choices: {A: 1, B: 0.75", ONE % "choices: {A: 1, B: 0.75}"),
     ("threshold: 4/5\ncriteria: [a]\n", "4/5 is 0.8", "threshold: 0.8\ncriteria: [a]\n"),
     ("evaluation_steps: [a, b]\n", "such as criteria: [Checks the facts", "criteria: [a, b]\n"),
     ("- rubric: r\n- criteria: [a]\n", "such as rubric: reply and criteria: [Is polite]", "rubric: r\ncriteria: [a]\n"),

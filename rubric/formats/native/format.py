@@ -48,6 +48,8 @@ def _scores(seen: Seen) -> Iterator[str]:
     yield from ["rubrics"] * (is_scale and bool(held))
 
 
+_OWN = 3 * SURE  # no other system has such a name, whatever else stands beside it
+
 NATIVE = Format(
     "native",
     "rubric.formats.native.suite:read",
@@ -55,9 +57,9 @@ NATIVE = Format(
     (
         (STRONG, has("cases")),
         (SURE, finds("it has the keys 'suite' and {!r}", _rubrics)),
-        (SURE, finds("it has the keys 'suite' and {!r}", _cases)),
+        (_OWN, finds("it has the keys 'suite' and {!r}", _cases)),
         (SURE, finds("it has the keys 'criteria' and {!r}", _rubric_tests)),
-        (SURE, finds("it has the key {!r}, and no tests", _name)),
+        (_OWN, finds("it has the key {!r}, and no tests", _name)),
         (SURE, finds("it has the key {!r} with scores", _scores)),
         (LIKELY, has("suite")),
         (LIKELY, has("criteria", kind=list)),

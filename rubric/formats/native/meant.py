@@ -272,6 +272,8 @@ def _one_scale(found: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, A
 
 
 def _ends_of(levels: Any) -> tuple[int, int]:
+    if are_rows(levels) and all(isinstance(each.get("score_range"), list) for each in levels):
+        levels = dict.fromkeys(end for each in levels for end in each["score_range"])
     if isinstance(levels, dict) and levels and all(type(key) is int for key in levels):
         return min(levels), max(levels)
     found = re.fullmatch(r"\D*(\d+)\D+(\d+)\D*", str(levels))
