@@ -90,6 +90,7 @@ def rubrics(draw: st.DrawFn, path: str = "r", depth: int = 1) -> Rubric:
     paths = [f"{path}{index}" for index in range(draw(st.integers(1, 4)))]
     held = [draw(criteria(p, depth, flagged=threshold is None)) for p in paths]
     signs = {c.polarity == "penalty" for c in held}
+    asks = not all(isinstance(c.answer, Rubric) for c in held)  # else the rubrics in it do
     fitting = ["weighted_average", "weighted_average", "min"] if len(signs) == 1 else []
     fitting += ["points"] if False in signs else []
     return Rubric(
@@ -99,8 +100,8 @@ def rubrics(draw: st.DrawFn, path: str = "r", depth: int = 1) -> Rubric:
         borderline=None if threshold is None else draw(any_of(None, None, threshold / 2)),
         strict=draw(any_of(False, False, False, True)),
         aggregation=draw(any_of(*fitting)),
-        evidence=draw(any_of(False, False, True)),
-        abstain=draw(any_of("forbid", "forbid", "exclude", "zero", "fail", 0.4)),
+        evidence=draw(any_of(False, False, asks)),
+        abstain=draw(any_of("forbid", "forbid", "exclude", "zero", "fail", 0.4)) if asks else "forbid",
         negate=draw(any_of(False, False, False, True)),
     )
 

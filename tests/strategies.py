@@ -321,6 +321,9 @@ def _untested(draw: st.DrawFn, depth: int) -> Rubric:
     held = draw(_lists_of_criteria(depth))
     if not any(c.weight for c in held):  # what grades nothing is not written down
         held = [evolve(c, weight=1) for c in held]
+    if held and all(isinstance(c.answer, Rubric) for c in held):  # which have these settings themselves
+        own = {"evidence", "abstain", "guidelines", "prompt", "max_steps"}
+        options = {key: value for key, value in options.items() if key not in own}
     signs = {c.polarity == "penalty" for c in held if c.weight}
     aggregation: Any = "points" if len(signs) > 1 else draw(_combinations[True in signs])
     if all(isinstance(c.answer, YesNo) and c.polarity != "penalty" for c in held) and draw(_either):

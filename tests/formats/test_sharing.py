@@ -122,6 +122,19 @@ def test_the_matrix_of_a_ci_system_is_answered_with_its_rows() -> None:
     for axes, case in (("strategy: {matrix: {a: [1, 2], b: [3, 4], exclude: [{a: 2, b: 3}]}}\n", ""), ("", of_case)):
         with pytest.raises(LoadError, match=re.escape(f"write matrix: [{cells}]")):
             loads_suite(f"suite: s\n{axes}cases: [{{{case}output: a, rubric: b}}]")
+    rows = "write matrix: [{cell: {a: 1}, variables: {a: 1}}, {cell: {a: 2}, variables: {a: 2}}]"
+    for own, case, more in (
+        ("parametrize: {a: [1, 2]}\n", "", ""),
+        (
+            "strategy: {fail-fast: true, matrix: {a: [1, 2]}}\n",
+            "",
+            "; fail-fast: it is said when it is run, such as rubric",
+        ),
+        ("", "variables: {a: [1, 2]}, input: 'Is {{ a }}', ", ", and leave them out of the case"),
+        ("matrix: {models: [openai/gpt-5], a: [1, 2]}\n", "", "such as rubric grade suite.yaml --target openai/gpt-5"),
+    ):
+        with pytest.raises(LoadError, match=re.escape(more if "models" in own else f"{rows}{more}")):
+            loads_suite(f"suite: s\n{own}cases: [{{{case}output: a, rubric: b}}]")
     row = "{cell: {judge: offline, tone: warm}, judge: offline, variables: {tone: warm}}"
     assert f"jobs are the rows of a matrix; write matrix: [{row}, " in str(caught.value)
 
@@ -145,6 +158,12 @@ def test_the_matrix_of_a_ci_system_is_answered_with_its_rows() -> None:
         ("{{language}}", "{language}", 'a slot is {{ name }}; write input: "Greet me in {{ language }}."'),
         ("a {{ tone }} gr", "a {{ tune }} gr", 'unknown slot {{ tune }}; write rubric: "Is a {{ tone }} greeting"'),
         ("a {{ tone }} gr", "a {{ vars.tone }} gr", 'write rubric: "Is a {{ tone }} greeting"'),
+        (
+            "{language: French",
+            "{language: '${env:LANG}'",
+            "language: ${env:LANG} would stay as it is: nothing is filled",
+        ),
+        ("{language: French", "{language: $LANG", "language: $LANG would stay as it is"),
         ("rubric: Is formal", "input: Hello", "counts before the input of its row, which would have no effect"),
     ],
 )

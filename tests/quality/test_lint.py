@@ -134,7 +134,7 @@ WRONG: dict[str, list[Rubric]] = {
         R.expects("Says that it arrives on {{ day }}"),
         R.expects("Follows the policy of ${REGION}"),
     ],
-    "evidence-elsewhere": [R.includes(Rubric("tone", ["Is polite", "Is warm"])).with_evidence()],
+    "evidence-elsewhere": [R.expects("b").includes(Rubric("tone", ["Is polite", "Is warm"])).with_evidence()],
     "weight-left-out": [R.expects("a", weight=0.3).expects("b", weight=0.4).expects("c")],
 }  # fmt: skip
 

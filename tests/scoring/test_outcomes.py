@@ -20,6 +20,7 @@ from rubric.values.aggregations import mean
 from rubric.values.findings import Finding
 from tests.examples import examples
 from tests.findings import GONE, INVENTED, QUOTED, Known, at_stage, cases
+from tests.rows import each_row
 
 UNITS = Rubric().scores("a").scores("b")
 
@@ -583,6 +584,25 @@ def test_a_rubric_in_which_nothing_counts_cannot_grade() -> None:
     with pytest.raises(DefinitionError, match=r"^criteria\[0\]\.criteria: their weights sum to 0"):
         grade("x", Rubric().includes(start), "offline")
     assert grade("x", start.expects("b"), "offline").coverage == 1
+
+
+@each_row(
+    ("name", "value"),
+    [
+        ("evidence", True),
+        ("abstain", "exclude"),
+        ("guidelines", "Be fair."),
+        ("prompt", "{{ candidate }}"),
+        ("max_steps", 2),
+    ],
+)
+def test_a_setting_that_no_criterion_has_is_refused(name: str, value: Any) -> None:
+    """Where all criteria are rubrics, each has its own; one that they all have too may stand outside."""
+    inner = Rubric("inner", ["Is polite"])
+    with pytest.raises(DefinitionError, match=f"^{name}: it has no effect: each criterion is a rubric"):
+        evolve(Rubric().includes(inner), **{name: value}).check_weights()
+    evolve(Rubric().includes(inner).expects("b"), **{name: value}).check_weights()
+    evolve(Rubric().includes(evolve(inner, **{name: value})), **{name: value}).check_weights()
 
 
 def test_an_all_or_nothing_rubric_counts_outside_by_its_verdict() -> None:

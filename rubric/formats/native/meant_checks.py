@@ -52,6 +52,10 @@ def check_in(value: Any) -> dict[str, Any]:
     return found[0] if len(found) == 1 else {}
 
 
+_TYPED = {"value", "schema", "pattern", "regex", "text", "values", "substring", "expected"}
+"""The words for what a check of a named type looks for."""
+
+
 def _pair_in(value: Mapping[Any, Any]) -> dict[str, Any] | None:
     """Return the fields that are meant by a check and the one key beside it in *value*; None if they are two checks."""
     if call := call_with(value):
@@ -61,8 +65,8 @@ def _pair_in(value: Mapping[Any, Any]) -> dict[str, Any] | None:
         found = check_of(metric, value[metric]).get("check", {})
         is_metric = "assertion" in found and isinstance(value[metric], str)
         return {"check": {"assertion": {**found["assertion"], "threshold": value["threshold"]}}} if is_metric else {}
-    if value.keys() == {"type", "value"}:
-        return check_of(str(value["type"]), value["value"])
+    if "type" in value and (key := next(iter(_TYPED & value.keys()), "")):
+        return check_of(str(value["type"]), value[key])
     if (case := _case_in(value)) is None:
         return None
     name, text = next(item for item in value.items() if item[0] not in (*CASES, "flags"))

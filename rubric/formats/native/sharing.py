@@ -210,6 +210,11 @@ def refuse_unfilled(case: Data) -> None:
         DefinitionError: It has such a text.
     """
     own = {**_mapping(case.get("cell")), **_mapping(case.get("variables"))}
+    for name, value in _mapping(case.get("variables")).items():
+        if isinstance(value, str) and re.fullmatch(r"\$[A-Z_]\w*|\$\{[^}]*\}|\$?\{\{[^}]*\}\}", value):
+            said = f"{value} would stay as it is: nothing is filled into a variable, as of the environment"
+            cures = f"write the value itself, or, for this text, one with a blank behind it: {json.dumps(value + ' ')}"
+            raise DefinitionError(f"variables.{name}", f"{said}; {cures}")
     for key in _FILLED:
         found = [slot for text in texts_in(case.get(key)) for slot in LIKE_SLOT.finditer(text)]
         checked = [name for text in texts_in([*checks_in(case.get(key))]) for name in SLOT.findall(text)]
