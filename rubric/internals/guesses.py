@@ -42,6 +42,12 @@ def cures_in(part: str, *owners: str) -> Iterator[tuple[str, list[str]]]:
                 yield from ((cure, words.split()) for cure, words in cures.items())
 
 
+@cache
+def roles(section: str) -> dict[str, str]:
+    """Return what each word in a *section* of the table stands for."""
+    return {word: role for role, words in table()[section].items() for word in words.split()}
+
+
 def forms_of(name: str) -> list[str]:
     """Return *name*, and what it is without the words that people put before or after such a name."""
     parts = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().split("_")

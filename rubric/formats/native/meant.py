@@ -27,7 +27,7 @@ from rubric.formats.native.meant_checks import (
 from rubric.formats.native.meant_whole import has_all
 from rubric.formats.yaml import LONGEST_LINE, on_a_line
 from rubric.internals.conversions import conversions, meant_value
-from rubric.internals.guesses import cures_in, metric_text, table, word_cure
+from rubric.internals.guesses import cures_in, metric_text, roles, table, word_cure
 from rubric.internals.secrets import redact
 from rubric.values.criteria import Criterion
 
@@ -35,10 +35,7 @@ T = TypeVar("T")
 Read = Callable[[Any], object]
 
 _LOW, _HIGH = "min low minimum lowest from start min_value", "max high maximum highest to end max_value"
-_SHOWN = ("continue-on-error", "continue_on_error", "allow_failure", "informational", "non_blocking", "advisory")
 CONDITIONS = ("when", "run_if", "needs", "if", "condition", "only_if", "applies_if", "depends_on")
-_REPLIES = ("input", "output", "answer", "text", "reply", "example", "completion")
-_SCORED = ("rating", "value", "points", "grade", "mark", "pass", "passes", "passed", "met", "label", "correct")
 _WORTH = {"yes": 1, "no": 0, "pass": 1, "fail": 0, "true": 1, "false": 0, "True": 1, "False": 0}
 _TAGS = ("category", "group", "section", "dimension", "area", "tag")
 _SCORES = "scores values points score value weights"
@@ -501,7 +498,7 @@ def _named(key: str, value: Any, keys: Collection[str]) -> dict[str, Any]:
         return {"text": value}
     if key in ("decision", "branches", "decide", "decides", "decision_tree") and isinstance(value, dict):
         return {"tree": value}
-    means = {"answer": "unit"} if key == "scores" else {"weight": 0} if key in _SHOWN else means
+    means = {"answer": "unit"} if key == "scores" else means
     if means is not None and isinstance(value, str) and means.keys() & {"polarity", "required", "answer"}:
         return {"text": value, **means}
     if means is not None and value is True:
@@ -539,8 +536,7 @@ def _values(key: str, value: Any, beside: Mapping[str, Any]) -> Iterator[Any]:
     elif key == "required" and value in ("yes", "no", "gate", "always", "never"):
         yield value not in ("no", "never")
     elif key == "anchors" and are_rows(value):
-        own = dict.fromkeys(_REPLIES, "response") | dict.fromkeys(_SCORED, "score")
-        own |= dict.fromkeys(("comment", "explanation", "rationale", "why", "note"), "reason")
+        own = roles("replies")
         rows: list[dict[Any, Any]] = [
             {
                 "score" if str(each) in _WORTH else own.get(word, word): _WORTH.get(str(each), each)

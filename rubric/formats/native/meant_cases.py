@@ -22,7 +22,7 @@ from rubric.formats.fields import (
 )
 from rubric.formats.native.meant import Read, are_rows, name_in, reads
 from rubric.formats.yaml import LONGEST_LINE, on_a_line
-from rubric.internals.guesses import key_cure, kind_in_files, word_cure
+from rubric.internals.guesses import key_cure, kind_in_files, roles, word_cure
 from rubric.internals.secrets import redact
 from rubric.runs.messages import run_of
 from rubric.values.runs import Message, ToolCall
@@ -215,7 +215,10 @@ def _chat(name: str, listed: list[dict[Any, Any]]) -> dict[str, Any] | None:
 
 def _turn(data: dict[Any, Any]) -> dict[str, Any]:
     """Return a turn of the user with its words for what is said, and for the reference."""
-    own = {key: "input" if _ROLES.get(key) == "user" else _field("Case", key, ("input", "reference")) for key in data}
+    own = {
+        key: "input" if roles("speakers").get(key) == "user" else _field("Case", key, ("input", "reference"))
+        for key in data
+    }
     return {own[key]: value for key, value in data.items()}
 
 
@@ -249,7 +252,7 @@ def _event(data: dict[Any, Any]) -> dict[Any, Any] | None:
     elif isinstance(value, dict) and len(data) == 1 and key not in ("values", "run", "metadata"):
         return {"name": key, "arguments": value}
     tool = next((key for key in data if _bare(key) in (*_CALLS, "name") and key != "name"), "")
-    if (is_call or tool) and data.get("role", "assistant") in (*_ROLES, "tool"):
+    if (is_call or tool) and data.get("role", "assistant") in (*roles("speakers"), "tool"):
         return dict(_call({key: value for key, value in data.items() if key != "role"}))
     return data if data.keys() & {"name", "state", "run"} and "role" not in data else _message(data)
 
@@ -270,25 +273,20 @@ def _with_functions(message: dict[Any, Any]) -> dict[Any, Any]:
 
 def _apart(data: dict[Any, Any]) -> list[dict[Any, Any]]:
     """Return what is said in a turn, `{user: Hi, assistant: Hello}`, by each."""
-    return [{role: text} for role, text in data.items()] if data.keys() <= _ROLES.keys() else [data]
-
-
-_ROLES = {"user": "user", "human": "user", "system": "system"} | dict.fromkeys(
-    ("assistant", "ai", "agent", "bot", "gpt", "model", "chatbot"), "assistant"
-)
+    return [{role: text} for role, text in data.items()] if data.keys() <= roles("speakers").keys() else [data]
 
 
 def _message(data: dict[Any, Any]) -> dict[str, Any] | None:
     """Return a message with its role and its content, also of `{user: Hi}`; None for anything else."""
-    roles = [key for key, value in data.items() if str(value).lower() in _ROLES and key != "content"]
+    said_by = [key for key, value in data.items() if str(value).lower() in roles("speakers") and key != "content"]
     role, text = next(iter(data.items()))
-    if len(data) == 1 and role in _ROLES:
-        return {"role": _ROLES[role], "content": text}
-    if "role" not in data and len(roles) != 1:
+    if len(data) == 1 and role in roles("speakers"):
+        return {"role": roles("speakers")[role], "content": text}
+    if "role" not in data and len(said_by) != 1:
         return None
-    said = "role" if "role" in data else roles[0]
+    said = "role" if "role" in data else said_by[0]
     own = {_field("Message", key, KEYS[Message].values()): value for key, value in data.items() if key != said}
-    return {"role": _ROLES.get(str(data[said]).lower(), data[said]), **own} if "content" in own else None
+    return {"role": roles("speakers").get(str(data[said]).lower(), data[said]), **own} if "content" in own else None
 
 
 def _field(owner: str, key: object, keys: Collection[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rubric.formats.native.checks import CHECKS, ROWS
 from rubric.formats.native.meant_rules import CALLED, call_in, call_with, calls_in, run_check_in
-from rubric.internals.guesses import table
+from rubric.internals.guesses import roles, table
 
 _NAMES = {"regex": "matches", "pattern": "matches", "startswith": "starts_with", "endswith": "ends_with"}
 _DENIED = {"contain": "contains", "include": "contains", "mention": "contains", "match": "matches", "call": "calls"}
@@ -75,39 +75,30 @@ def _pair_in(value: Mapping[Any, Any]) -> dict[str, Any] | None:
     return {"check": {name: {"text": text, "ignore_case": case}}}
 
 
-_NUMBERED = ("gt", "gte", "lt", "lte", "greater_than", "less_than")
-"""The words for bounds that alone are those of a number."""
+_NUMBERED = {"gt", "gte", "lt", "lte", "greater_than", "less_than"}  # which alone are bounds of a number
 
 
 def _number_in(value: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the check that one of the reply's numbers is near another, or within bounds, as *value* has it; or {}."""
-    own = {word: role for role, words in table()["numbers"].items() for word in words.split()}
-    roles = ["bare" if key in _NUMBERED else own.get(str(key)) for key in value]
-    (_, held), *more = value.items() if value else [("", None)]
-    within = held if not more and roles == ["near"] and isinstance(held, dict) else {}
-    signs = {own.get(key, key): _SIGNS.get(key, "") for key in within or value}
-    given = {own.get(key, key): each for key, each in (within or value).items()}
-    ends = [*given["between"]] if roles == ["between"] and isinstance(held, list) else []
-    if len(ends) == 2:  # noqa: PLR2004 - the lowest and the highest
-        given, signs = {"min": ends[0], "max": ends[1]}, {"min": ">=", "max": "<="}
+    own, signs = roles("numbers"), roles("bounds")
+    held = next(iter(value.values())) if len(value) == 1 else None
+    is_within = isinstance(held, dict) and own.get(next(iter(value))) == "near"  # else bounds may be those of a length
+    given = {own.get(key, key): each for key, each in (held if is_within else value).items()}
+    if isinstance(held, list) and [*given] == ["between"] and len(held) == 2:  # noqa: PLR2004 - both ends
+        given, is_within = {">=": held[0], "<=": held[1]}, True
     if not all(type(each) in (int, float) for each in given.values()):
         return {}
-    match given:
-        case {"near": near, "off": off, **other} | {"near": near, "share": off, **other} if not other:
-            rule = f"Math.abs(n - {near}) <= {off}{f' * {near}' * ('share' in given)}"
-        case {"near": near} if len(given) == 1:
-            rule = f"n == {near}"
-        case _ if (within or ends or all(role == "bare" for role in roles)) and all(signs.values()):
-            rule = " && ".join(f"n {signs[key]} {each}" for key, each in given.items())
-        case _:
-            return {}
-    return _assertion("javascript", f"(output.match(/-?[0-9]+([.][0-9]+)?/g) || []).some(n => {rule})")
+    rule = table()["number_rules"].get(" ".join(sorted(map(str, given))), "").format(**given)
+    if given.keys() <= signs.keys() and (is_within or given.keys() <= _NUMBERED):
+        rule = " && ".join(f"n {signs[key]} {each}" for key, each in given.items())
+    found = f"(output.match(/-?[0-9]+([.][0-9]+)?/g) || []).some(n => {rule})"
+    return _assertion("javascript", found) if rule else {}
 
 
 def _json_in(value: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the check of a value within JSON, which *value* names by a path of keys; {} if it names none."""
     path = str(next((value[key] for key in _PATHS if key in value), ""))
-    said = {_SAID[key]: each for key, each in value.items() if key in _SAID}
+    said = {known[key]: each for key, each in value.items() if key in (known := roles("within_json"))}
     steps = re.findall(r"\.?([A-Za-z_]\w*)|\[(\d)\]", path.removeprefix("$"))
     is_whole = "".join(f".{key}" if key else f"[{at}]" for key, at in steps) == f".{path.removeprefix('$').lstrip('.')}"
     if len(value) - len(said) != 1 or not said or not is_whole:
@@ -126,20 +117,6 @@ def _json_in(value: Mapping[Any, Any]) -> dict[str, Any]:
 
 _PATHS = ("jsonpath", "json_path", "json-path", "path", "field")
 """The words for a path of keys within JSON."""
-
-
-_SAID = {
-    **dict.fromkeys(("equals", "value", "is", "const", "expected", "eq"), "const"),
-    **dict.fromkeys(("max", "lte", "le", "at_most", "maximum"), "maximum"),
-    **dict.fromkeys(("min", "gte", "ge", "at_least", "minimum"), "minimum"),
-    "lt": "exclusiveMaximum",
-    "gt": "exclusiveMinimum",
-    "in": "enum",
-    "enum": "enum",
-    "type": "type",
-    **dict.fromkeys(("matches", "regex", "pattern"), "pattern"),
-}
-"""The words for what a value within JSON is held to."""
 
 
 def _fields_in(value: Mapping[Any, Any]) -> dict[str, Any]:
@@ -270,20 +247,13 @@ def _bound(name: str, value: Any) -> dict[str, Any]:
             else (str(key), "", "")
         )
         unit = of or unit
-        if word not in _SIGNS or type(most) is not int:
+        if word not in roles("bounds") or type(most) is not int:
             return {}
-        bounds.append((_SIGNS[word], most))
+        bounds.append((roles("bounds")[word], most))
     return of_bounds(bounds, are_words=unit.startswith("word"))
 
 
 _UNITS = ("words", "chars", "characters", "length")
-_SIGNS = {
-    **dict.fromkeys(("max", "maximum", "at_most", "most", "lte", "le", "<=", "up_to"), "<="),
-    **dict.fromkeys(("min", "minimum", "at_least", "least", "gte", "ge", ">="), ">="),
-    **dict.fromkeys(("lt", "less_than", "below", "under", "<"), "<"),
-    **dict.fromkeys(("gt", "more_than", "greater_than", "above", "over", ">"), ">"),
-}
-"""The words for a bound."""
 
 
 def of_bounds(bounds: list[tuple[str, int]], *, are_words: bool) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rubric.formats.fields import KEYS, MOST
 from rubric.formats.native.meant import name_in, reads
-from rubric.internals.guesses import criteria_of, word_cure
+from rubric.internals.guesses import criteria_of, roles, word_cure
 from rubric.values.criteria import Criterion
 from rubric.values.rubric_tests import RubricTest
 from rubric.values.rubrics import Rubric
@@ -74,11 +74,6 @@ def criteria_apart(
 
 
 _VERDICTS = ("expect", "expects", "expected", "verdict", "label", "outcome", "result", "assert", "passes", "fails")
-_MET = {**dict.fromkeys(("pass", "passed", "passes", "true", "met"), "passes"), "fail": "fails", "failed": "fails"}
-_ENDS = {
-    **dict.fromkeys(("min_score", "min", "at_least", "gte", ">="), "{}..1"),
-    **dict.fromkeys(("max_score", "max", "at_most", "lte", "<="), "0..{}"),
-}
 
 
 def meant_test(data: Any, read: Callable[[Any], object]) -> dict[str, Any] | None:
@@ -86,16 +81,27 @@ def meant_test(data: Any, read: Callable[[Any], object]) -> dict[str, Any] | Non
     found, keys = dict[str, Any](), KEYS[RubricTest].values()
     for key, value in data.items() if isinstance(data, dict) else ():
         is_held = key in _VERDICTS and isinstance(value, dict)
-        is_answers = is_held and not value.keys() & {"score", "passes", "fails", *_VERDICTS, *_MET, *_ENDS}
+        is_answers = is_held and not value.keys() & {
+            "score",
+            "passes",
+            "fails",
+            *_VERDICTS,
+            *roles("met"),
+            *roles("ends"),
+        }
         for name, each in {"expects": value}.items() if is_answers else (value if is_held else {key: value}).items():
             cure = word_cure("keys", "RubricTest", str(name), keys)
-            field = _MET.get(str(each).lower(), "") if name in _VERDICTS and not (name in keys and each is True) else ""
+            field = (
+                roles("met").get(str(each).lower(), "")
+                if name in _VERDICTS and not (name in keys and each is True)
+                else ""
+            )
             bounds = [*each.items()] if isinstance(each, dict) else re.findall(r"^([<>]=) ?(\d+(?:\.\d+)?)$", str(each))
             ends = bounds if name == "score" else [(name, each)]
             if field:
                 found[field] = True
-            elif len(ends) == 1 and ends[0][0] in _ENDS:
-                found["score"] = _ENDS[ends[0][0]].format(ends[0][1])
+            elif len(ends) == 1 and ends[0][0] in roles("ends"):
+                found["score"] = roles("ends")[ends[0][0]].format(ends[0][1])
             elif isinstance(each, list) and "fails: true and expects" in cure:  # the criteria that failed it
                 found["expects"] = {**found.get("expects", {}), **dict.fromkeys(map(str, each), False)}
             elif name in keys or "leave it out" not in cure:

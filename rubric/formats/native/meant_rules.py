@@ -5,23 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rubric.internals.guesses import table
+from rubric.internals.guesses import roles
 
 CALLED = {"tool_called", "tool_call", "called", "tool", "calls", "tool_calls", "tools", "sequence"}
 _ORDERED = ("order", "in_order", "ordered", "exact", "strict")
 _ARGUMENTS = ("args", "arguments", "parameters", "input", "with", "kwargs")
 _TIMES = ("times", "exactly", "count")
-_WORDS: dict[str, str] = {
-    **dict.fromkeys(("call", "calls", "called", "tool", "tool_called", "function", "every", "each", "of"), "every"),
-    **dict.fromkeys(("needs", "require", "requires", "after", "preceded_by", "only_after", "depends_on"), "needs"),
-    **dict.fromkeys(("then", "followed_by", "leads_to"), "then"),
-    **dict.fromkeys(("max", "at_most", "most", "max_calls", "limit"), "at_most"),
-    **dict.fromkeys(("min", "at_least", "least", "min_calls"), "at_least"),
-    **dict.fromkeys(_ARGUMENTS, "arguments"),
-    **dict.fromkeys(("same", "same_argument", "same_arg", "matching"), "same"),
-}
-"""The key of a rule that a word is for; `before` is read by itself."""
-
 _ALONE = ("never", "first", "last", "always")
 
 
@@ -46,7 +35,7 @@ def _rule_in(value: Mapping[Any, Any]) -> dict[str, Any]:
     given: dict[str, Any] = {}
     is_alone = any(value.get(key) is True for key in _ALONE)  # of which `after` says since when
     for key, each in value.items():
-        name = str(key) if key == "after" and is_alone else _WORDS.get(str(key), str(key))
+        name = str(key) if key == "after" and is_alone else roles("rules").get(str(key), str(key))
         if name in given:
             return {}
         given[name] = each if name in ("arguments", "same") else _event_in(each)
@@ -72,7 +61,7 @@ def _event_in(value: Any) -> Any:
     """Return the event of a rule that *value* names: the name of a tool, or a mapping."""
     if not isinstance(value, dict):
         return value
-    own = {**_WORDS, "every": "every", "name": "every"}
+    own = {**roles("rules"), "every": "every", "name": "every"}
     event = {"call" if own.get(key) == "every" else own.get(key, key): each for key, each in value.items()}
     return event["call"] if [*event] == ["call"] else event
 
@@ -100,7 +89,7 @@ def call_in(value: Any) -> dict[str, Any]:
 
 def calls_in(value: Any) -> list[dict[str, Any]]:
     """Return the checks of the calls that must be there, in their order, or must not, as *value* has them; or []."""
-    own = {word: role for role, words in table()["called"].items() for word in words.split()}
+    own = roles("called")
     rules, found = list[dict[str, Any]](), list[dict[str, Any]]()
     for key, each in value.items() if isinstance(value, dict) else ():
         names = [each] if isinstance(each, str) else each
@@ -115,6 +104,6 @@ def calls_in(value: Any) -> list[dict[str, Any]]:
 
 def _counted(name: str, times: int) -> list[dict[str, Any]]:
     """Return the rules that a tool is called so many *times*, or that all are, where *name* is a bound."""
-    if (bound := _WORDS.get(name)) in ("at_most", "at_least"):
+    if (bound := roles("rules").get(name)) in ("at_most", "at_least"):
         return [{str(bound): times, "of": "*"}]
     return [{"at_least": times, "of": name}, {"at_most": times, "of": name}] if times else [{"never": name}]
