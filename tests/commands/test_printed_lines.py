@@ -667,3 +667,13 @@ def test_help_that_is_asked_for_by_a_command_is_that_of_the_command() -> None:
     said = run("help", "grade-many").stderr
     assert lines_of(said) == ["rubric grade-many --help"]
     assert "Usage" in run("grade-many", "--help").stdout
+
+
+def test_a_model_that_a_file_names_is_printed_as_it_stands_there(tmp_path: Path) -> None:
+    """The judge of the line stands for that of an example, and for none that was written."""
+    judges = "judges: {strict: {model: openai/gpt-5}}\nrubric: [{text: Is polite, judge: strict}]"
+    (tmp_path / "own.yaml").write_text(f"suite: s\n{judges}\ncases: [{{output: Thanks}}]\n")
+    assert (
+        "defaults: {judges: {is-polite: {model: openai/gpt-5}}}"
+        in run("grade", str(tmp_path / "own.yaml"), "-j", "offline").stderr
+    )
