@@ -137,7 +137,8 @@ def _left_out(data: Any) -> str:
     """Return what the line for *data*, a criterion of another system, has no key for, each with the reason."""
     typed = _flat(data, ()) if isinstance(data, dict) else {}
     left = {key: why for key, why in _template(typed).get("left", {}).items() if key in typed}
-    return "".join(f", without {on_a_line({key: typed[key]})[1:-1]}: {why}" for key, why in left.items())
+    held = {why: {key: typed[key] for key in left if left[key] == why} for why in left.values()}
+    return "".join(f", without {on_a_line(each)[1:-1]}: {why}" for why, each in held.items())
 
 
 def _tests_in(data: Any, meant: dict[str, Any]) -> list[dict[str, Any]]:
@@ -219,7 +220,7 @@ def _flat(data: Mapping[Any, Any], keys: Collection[str]) -> dict[str, Any]:
         rest["criteria"] = rest.pop(key)
     named = [{"type": key, **held} for key, held in rest.items() if isinstance(held, dict) and len(rest) == 1]
     rest = next(filter(_template, named), rest)
-    for key in ("config", "settings", "kwargs"):
+    for key in ("config", "settings", "kwargs", "feedback_config"):
         if isinstance(held := rest.get(key), dict) and not held.keys() & rest.keys():
             rest |= rest.pop(key)
     return rest

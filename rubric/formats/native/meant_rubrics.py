@@ -13,11 +13,6 @@ from rubric.values.criteria import Criterion
 from rubric.values.rubric_tests import RubricTest
 from rubric.values.rubrics import Rubric
 
-_BY_ID = {
-    **dict.fromkeys(("weights", "weight", "points"), "weight"),
-    **dict.fromkeys(("required", "gates", "must_pass", "requires", "mandatory"), "required"),
-    **dict.fromkeys(("thresholds", "min_scores", "cutoffs"), "min_score"),
-}
 _FROM = ("extends", "extend", "inherits", "inherit", "template", "uses", "use", "include", "base", "$ref", "ref")
 
 
@@ -36,7 +31,7 @@ def criteria_apart(
         return [], []
     ids = [[str(row.get("id", row.get("name", Criterion(row.get("text") or "x").id))), row.get("text")] for row in rows]
     used = dict[Any, bool]()
-    for key, field in _BY_ID.items():
+    for key, field in roles("by_id").items():
         value = given.get(key)
         own: Any = value
         if isinstance(value, list):

@@ -255,6 +255,8 @@ def _whole_in(data: Any) -> dict[str, Any] | None:
 
 def _with_apart(given: Data, gathering: Gathering) -> Data:
     """Return the rubric *given*; refuse fields of criteria that stand apart from them, and read these with them."""
+    if given.keys() <= {*fields.KEYS[Rubric].values()}:
+        return given
     used, rows = criteria_apart(given, meant_row)
     meant = [meant_row(each) or (each if reads(_read_one, each) else None) for each in rows if used]
     line = on_a_line(meant)
