@@ -420,6 +420,8 @@ def test_what_stands_beside_the_line_is_read_too(typed: str, said: str) -> None:
         ("{number: {min: 40, max: 43}}", "-1, 41", "-41"),
         ("{between: [0, 1.5]}", "1.5", "none"),
         ("{gt: 40, lt: 50}", "50 or 41", "50"),
+        ("{equals: 42.5, tolerance: 0.01}", "42.5", "42.6"),
+        ("{number: {between: [40, 45]}}", "41", "46"),
     ],
 )
 def test_the_check_that_is_printed_decides_what_was_typed(typed: str, meets: str, fails: str) -> None:
@@ -509,6 +511,7 @@ def test_what_is_wrong_under_an_unknown_key_is_told_at_once(typed: str, told: li
     "typed",
     [
         "{text: a, weight: high}",  # how much is not known
+        "{type: string_check, operation: eq, input: '{{ sample.output_text }}', reference: '{{ item.label }}'}",
         "{text: a, polarity: negative}",  # a guard, or a penalty
         "{text: a, if: lang == 'de' and x.y}",  # what no judge can be asked
         "{text: a, check: {contains: b, threshold: 0.5}}",  # which has none
@@ -527,6 +530,7 @@ def test_what_is_wrong_under_an_unknown_key_is_told_at_once(typed: str, told: li
 )
 def test_no_line_is_printed_where_the_meaning_is_not_known(typed: str) -> None:
     """The error says what is allowed, and proposes no criterion that was not meant."""
+    assert "rite {check: {equals" not in refusal_of(f"criteria: [{typed}]")
     assert "rite {text: a" not in refusal_of(f"criteria: [{typed}]")
 
 

@@ -55,6 +55,9 @@ SHARED_WORDS = "tests: [{id: a, vars: {question: x}, assert: [{type: contains, v
         (SHARED_WORDS, "promptfoo"),
         ("rubric: r\nthreshold: 0.7\nassert: [{type: contains, value: y}]\n", "native"),
         ("rubric: r\ncriteria: Is polite\n", "native"),
+        ("rubric: r\nevaluators: [{key: a, prompt: Is polite}]\n", "native"),
+        ("rubric: r\nmetrics: [{name: a, criteria: b, evaluation_params: [input]}]\n", "native"),
+        ("suite: s\nexamples: [{inputs: {a: b}}]\nevaluators: [Is polite]\n", "native"),
         ("name: r\nrubrics: {score1_description: bad, score5_description: good}\n", "native"),
         ("prompts: ['{{question}}']\nproviders: [openai:gpt-4o]\n" + SHARED_WORDS, "promptfoo"),
         (

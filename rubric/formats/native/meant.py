@@ -345,9 +345,12 @@ def _template(rest: Mapping[str, Any]) -> dict[str, Any]:
     """Return the row of the table for a criterion of another system with the keys of *rest*; {} if there is none."""
 
     def fits(key: str, words: str) -> bool:
-        return key in rest and (not words or str(rest[key]).lower().strip("[]").replace(" ", "") in words.split())
+        typed = str(rest.get(key, "")).lower().strip("[]").replace(" ", "")
+        is_slot = "{{" in typed and key != "input"  # what a check looks for is no text for a judge
+        return key in rest and not is_slot and (not words or typed in words.split())
 
-    return next((row for row in table()["templates"] if all(map(fits, row["keys"], row["keys"].values()))), {})
+    rows: Any = table()["templates"]
+    return next((row for row in rows if all(map(fits, row["keys"], row["keys"].values()))), {})
 
 
 _GIVEN = {"output": "the reply", "input": "the question", "reference": "the reference"}
@@ -374,7 +377,7 @@ def _typed(rest: dict[str, Any], take: Callable[[str], Any]) -> Iterator[dict[st
         yield check_in({kind: rest.pop("value"), "threshold": rest.pop("threshold")})
     elif isinstance(kind, str) and (fields := check_of(kind.lower(), rest.get("value"))):
         rest.pop("value", None)
-        held = fields["check"].get("assertion") if isinstance(fields.get("check"), dict) else None
+        held: Any = fields["check"].get("assertion", {}) if isinstance(fields.get("check"), dict) else {}
         for each in sorted(assertion_keys(held["type"]) & rest.keys()) if held else ():
             held[each] = rest.pop(each)
         yield fields

@@ -81,11 +81,11 @@ _NUMBERED = {"gt", "gte", "lt", "lte", "greater_than", "less_than"}  # which alo
 def _number_in(value: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the check that one of the reply's numbers is near another, or within bounds, as *value* has it; or {}."""
     own, signs = roles("numbers"), roles("bounds")
-    held = next(iter(value.values())) if len(value) == 1 else None
+    held: Any = next(iter(value.values())) if len(value) == 1 else None
     is_within = isinstance(held, dict) and own.get(next(iter(value))) == "near"  # else bounds may be those of a length
     given = {own.get(key, key): each for key, each in (held if is_within else value).items()}
-    if isinstance(held, list) and [*given] == ["between"] and len(held) == 2:  # noqa: PLR2004 - both ends
-        given, is_within = {">=": held[0], "<=": held[1]}, True
+    if isinstance(ends := given.get("between"), list) and len(given) == 1 and len(ends) == 2:  # noqa: PLR2004 - both
+        given, is_within = {">=": ends[0], "<=": ends[1]}, True
     if not all(type(each) in (int, float) for each in given.values()):
         return {}
     rule = table()["number_rules"].get(" ".join(sorted(map(str, given))), "").format(**given)

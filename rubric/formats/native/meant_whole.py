@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 from rubric.formats.fields import KEYS
 from rubric.internals.guesses import table
@@ -67,7 +68,8 @@ def _kinds() -> frozenset[str]:
     owners = ("Criterion", "DecisionTree", "Message", "ToolCall", "Anchor", "Choice", "Leaf", "ScoreRange", "every")
     arguments = [table()["arguments"].get(owner, {}) for owner in owners]
     sections = [*table()["keys"].values(), *table()["named"].values(), table()["metrics"], *arguments]
-    sections += [row["keys"] for row in table()["templates"]]
+    templates: Any = table()["templates"]
+    sections += [row["keys"] for row in templates]
     sections += [table()["numbers"], table()["called"], {"": " ".join(table()["checks"])}]
     cures = [(cure, words) for section in sections for cure, words in section.items()]
     said = " ".join(f"{'' if ' ' in cure else cure} {words}" for cure, words in cures)
