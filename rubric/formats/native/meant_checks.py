@@ -83,7 +83,7 @@ def _number_in(value: Mapping[Any, Any]) -> dict[str, Any]:
     own, signs = roles("numbers"), roles("bounds")
     held: Any = next(iter(value.values())) if len(value) == 1 else None
     is_within = isinstance(held, dict) and own.get(next(iter(value))) == "near"  # else bounds may be those of a length
-    given = {own.get(key, key): each for key, each in (held if is_within else value).items()}
+    given: dict[str, Any] = {own.get(key, str(key)): each for key, each in (held if is_within else value).items()}
     if isinstance(ends := given.get("between"), list) and len(given) == 1 and len(ends) == 2:  # noqa: PLR2004 - both
         given, is_within = {">=": ends[0], "<=": ends[1]}, True
     if not all(type(each) in (int, float) for each in given.values()):
