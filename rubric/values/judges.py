@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import os
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cached_property
@@ -87,9 +88,10 @@ def _model(_: Any, attribute: Attribute[Any], value: object) -> None:
         fields.string(_, attribute, value)
         if not value.strip() or value != value.strip():
             raise refuse(attribute.name, value, "the name of a model, such as 'openai/gpt-5.6' or 'offline'")
-        if value.endswith(".py"):
+        file = re.split("::?|@", value)[0]  # as in judge.py:strict, or of an import, package.judge:strict
+        if file.endswith(".py") or (file != value and os.path.isfile(f"{file.replace('.', '/')}.py")):  # noqa: PTH113
             cure = "a judge is the name of a model, as 'openai/gpt-5.6'; yours is judge_function(function), in code"
-            raise DefinitionError(attribute.name, f"{value!r} is a file; {cure}")
+            raise DefinitionError(attribute.name, f"{value!r} is a file, or a function in one; {cure}")
         if len(value.split()) > 3:  # noqa: PLR2004 - a sentence
             order = "(the candidate comes first, then the rubric, then the judge; yours is judge_function(function))"
             raise refuse(attribute.name, value, f"the name of a model {order}")

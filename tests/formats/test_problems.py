@@ -87,8 +87,8 @@ criteria:
         ),
         ("text: a\nstrict: 'true'", "2:9: strict: expected True or False, got 'true'; take the quotes off"),
         (
-            "text: a\naggregation: best",
-            "2:14: aggregation: unknown value 'best'; allowed: weighted_average, min, points",
+            "text: a\naggregation: zebra",
+            "2:14: aggregation: unknown value 'zebra'; allowed: weighted_average, min, points",
         ),
         (
             "text: a\nscale: likert",
