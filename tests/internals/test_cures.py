@@ -542,8 +542,8 @@ def test_what_a_sentence_at_the_command_line_proposes_is_taken(owner: str, cure:
     """A line by the parser of its command, an option by its owner, and a judge by the reader of suites."""
     cure = re.sub(r"\{(?:value|line)\|(.*?)\}", r"\1", cure)  # what stands for what was typed
     for line in re.findall(r"(?:write|such as) (rubric \w[^;]*)", cure if "--help" not in cure else ""):
-        line = re.sub(r'"\$\(.*\)"', "run", line)  # what a command of its own prints
-        assert not problem_in(shlex.split(re.sub(r", where .*| > .*| \|\|? .*", "", line))), line
+        typed = re.sub(r'"\$\(.*\)"', "run", line)  # what a command of its own prints
+        assert not problem_in(shlex.split(re.sub(r", where .*| > .*| \|\|? .*", "", typed))), line
     for judge in re.findall(r"such as (judge: .*)", cure.replace("{settings}", "timeout: 60, retries: 3")):
         suite = f"suite: s\n{judge}\nrubric: {{criteria: [a]}}\ncases: [{{id: a, output: b}}]"
         assert package.loads_suite(suite, format="native").judge is not None
