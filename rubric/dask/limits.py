@@ -3,14 +3,7 @@ Limits and a budget for a whole cluster: a plug-in of the scheduler grants each 
 
 The scheduler keeps them because it outlives every worker: requests that a worker sent before it died still count. A
 worker's `PermitLimiter` asks for a permit before each request leaves, and returns it with the request's result.
-
-| event                                | result                                                                        |
-|--------------------------------------|-------------------------------------------------------------------------------|
-| a worker dies                        | after a grace its permits are returned without a result: the budget charges   |
-|                                      | each request's most, since it may have been sent and billed                   |
-| a request is cancelled while it waits| its permit is returned as unsent, and nothing is charged                      |
-| the run ends                         | no permit is granted any more; requests in flight count with their most       |
-| the scheduler dies                   | waiting requests fail; the client charges its whole budget, see `entrusting`  |
+docs/how-to/more_than_one_machine.md has what happens if a worker or the scheduler dies.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@ An ungraded case has the score None, which Braintrust's averages leave out.
 
 from __future__ import annotations
 
-# pyright: reportMissingImports=false
-# The harness is not a dependency.
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Unpack

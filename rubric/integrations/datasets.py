@@ -6,8 +6,6 @@ They add columns. Score and pass of an ungraded row are null, which a mean of pa
 
 from __future__ import annotations
 
-# pyright: reportMissingImports=false
-# The harness is not a dependency.
 import json
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path

@@ -7,8 +7,6 @@ explanation and its `score` is None. deepeval counts such a case as failed in it
 
 from __future__ import annotations
 
-# pyright: reportMissingImports=false
-# The harness is not a dependency.
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -7,8 +7,6 @@ is that of the graded ones, and `metric.ungraded`.
 
 from __future__ import annotations
 
-# pyright: reportMissingImports=false
-# The harness is not a dependency.
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

@@ -9,8 +9,6 @@ is `Score.unscored`, which Inspect's metrics leave out.
 
 from __future__ import annotations
 
-# pyright: reportMissingImports=false
-# The harness is not a dependency.
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Unpack

@@ -6,8 +6,6 @@ Its output is a mapping of plain data; that of an ungraded input has the score N
 
 from __future__ import annotations
 
-# pyright: reportMissingImports=false
-# The harness is not a dependency.
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path

@@ -7,8 +7,6 @@ counts it.
 
 from __future__ import annotations
 
-# pyright: reportMissingImports=false
-# The harness is not a dependency.
 from collections.abc import Callable, Mapping, Sequence
 from math import isnan
 from pathlib import Path

@@ -1,16 +1,7 @@
 """
 What every adapter reads of a result, and how it makes candidates of a harness's samples.
 
-| of a result | becomes |
-|---|---|
-| `score` | the number |
-| `passed` | pass, success, assertion; never computed again from score and threshold, since gates decide too |
-| `verdict` | the label |
-| `explain()` | the reason, the comment |
-| contributions | sub-scores, where the harness has a place |
-| `to_dict()` | metadata under `rubric` |
-| usage | cost and tokens; an unknown cost is None |
-| `Ungraded` | the harness's own "no score", with explanation, bounds and usage; never 0, never False |
+docs/integrations/index.md has what becomes of each part of a result. An `Ungraded` is never 0, and never False.
 """
 
 from __future__ import annotations

@@ -7,8 +7,6 @@ error, which MLflow's aggregations leave out.
 
 from __future__ import annotations
 
-# pyright: reportMissingImports=false
-# The harness is not a dependency.
 import json
 from collections.abc import Callable
 from pathlib import Path

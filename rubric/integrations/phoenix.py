@@ -6,8 +6,6 @@ An ungraded row has a score without a number and the label `ungraded`, which pan
 
 from __future__ import annotations
 
-# pyright: reportMissingImports=false
-# The harness is not a dependency.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path

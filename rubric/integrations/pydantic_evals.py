@@ -7,8 +7,6 @@ raises, so pydantic-evals reports an evaluator failure, and its averages leave t
 
 from __future__ import annotations
 
-# pyright: reportMissingImports=false
-# The harness is not a dependency.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

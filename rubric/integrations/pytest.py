@@ -1,14 +1,8 @@
 """
 A pytest plug-in: `assert_grade`, the fixture `rubric_judge`, and a summary of grades, calls and cost.
 
-pytest loads it with every run, so it imports nothing of the engine before the first grade.
-
-| option | meaning |
-|---|---|
-| `--rubric-judge MODEL` | the judge of tests that name none |
-| `--rubric-store FILE` | cache replies in this file |
-| `--rubric-replay FILE` | grade from this file alone, without a request |
-| `--rubric-budget USD` | the most that the run may spend, in each process |
+pytest loads it with every run, so it imports nothing of the engine before the first grade. docs/integrations/pytest.md
+has its options.
 
 A failing grade fails its test with a line a criterion. An ungraded one has a category of its own, `U`, an `<error>` in
 JUnit's XML, and the exit status 1, since nothing is known of the candidate.

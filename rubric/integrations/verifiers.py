@@ -7,8 +7,6 @@ as `rubric_verifiers` too. A rollout that could not be graded raises: it has an 
 
 from __future__ import annotations
 
-# pyright: reportMissingImports=false
-# The harness is not a dependency.
 from typing import Any, cast
 
 from rubric import Candidate, DefinitionError, Judge, Rubric, Ungraded, UngradedError, aevaluate, model

@@ -1,13 +1,8 @@
 """
 The rubric of a prompt, as data sets publish it, and as it is used in training; and the reward of a result.
 
-| data set                               | what its column holds                                         |
-|----------------------------------------|---------------------------------------------------------------|
-| RaR (arXiv 2507.17746), `rubric`       | a list of `description`, `title` and `weight`                 |
-| DR Tulu (2511.19399), `ground_truth`   | JSON: `rubrics`, a list of `description` and `weight`         |
-| RubricHub (2601.08430), `Rubrics`      | a list of `criterion` and `points`, as in HealthBench         |
-| OpenRubrics (2510.07743), `rubric`     | a text: numbered lines that end with [Hard Rule], [Principle] |
-| our own                                | a `Rubric`, the text of its file, a list of texts, one text   |
+The forms are those of RaR (arXiv 2507.17746), DR Tulu (2511.19399), RubricHub (2601.08430) and OpenRubrics (2510.07743),
+and our own; docs/integrations/trl.md has them by column.
 
 Negative weights are penalties, as those systems count them. `[Hard Rule]` becomes a tag, and no gate.
 

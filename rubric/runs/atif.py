@@ -1,18 +1,9 @@
 """
 Runs in the Agent Trajectory Interchange Format (ATIF) 1.0 to 1.8, which Harbor defines: read, and written.
 
-| in the file                                        | here                                                          |
-|----------------------------------------------------|---------------------------------------------------------------|
-| a step's `message`, of the `source` agent          | a `Message` of the assistant; none where it is '' beside calls|
-| `tool_calls`, and the `results` of that id         | a `ToolCall` with its result                                  |
-| a result without a call                            | a `Message` of the role `tool`                                |
-| `subagent_trajectory_ref`                          | a `SubRun`; without events where its file is not there        |
-| `extra.is_error`, `.error`, `.status` of a result  | the call's error                                              |
-| parts with a `source`                              | `Media`                                                       |
-| `continued_trajectory_ref`                         | a run that is not complete                                    |
-
-The first event of a step has the whole step in its metadata, and the run what else the document has: so what was read,
-and not changed, is written as it was. What a run has and ATIF has no field for is under `extra.rubric`.
+docs/reference/run_formats.md has what each field becomes. The first event of a step has the whole step in its metadata,
+and the run what else the document has: so what was read, and not changed, is written as it was. What a run has and ATIF
+has no field for is under `extra.rubric`.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@ The formats of runs, each recognised by its content, and the one way from a docu
 
 from __future__ import annotations
 
-# pyright: reportMissingImports=false
-# Inspect is not a dependency.
 import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial

@@ -1,10 +1,5 @@
 """
-Candidates out of the logs of other tools; each log is recognised by its content.
-
-| log                                                     | a candidate is                                          |
-|---------------------------------------------------------|---------------------------------------------------------|
-| promptfoo's results in JSON or JSON lines (`-o`)        | an output                                               |
-| runs of LangSmith, spans of Braintrust, JSON or lines   | a trace: its root; spans of tools are its tool calls    |
+Candidates out of the logs of other tools; docs/how-to/many_candidates.md has what a candidate is in each.
 
 Chats and tool calls are carried over (`rubric.values.chats`), and so are runs (`rubric.runs`). What has no output, such
 as a trace with an error, has a place among the candidates all the same, as an ungraded one that says why.

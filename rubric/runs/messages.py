@@ -1,13 +1,7 @@
 """
 The items, contents, events and samples of other tools, as messages in the form that `rubric.values.chats` reads.
 
-| of                                     | read                                                                      |
-|----------------------------------------|---------------------------------------------------------------------------|
-| OpenAI's Responses: items              | messages, reasoning, calls of every kind, and what they returned          |
-| Gemini: contents with parts            | texts, thoughts, calls, responses, code that was run, media               |
-| ADK: events of a session, invocations  | the same by author, errors, changes of the state                          |
-| Inspect: a sample of a log             | messages, tool calls with times, the runs of sub-agents, the store's end  |
-
+docs/reference/run_formats.md has what is read of OpenAI's Responses, Gemini, ADK and Inspect, and what is left out.
 Keys are read in both of their spellings, `functionCall` and `function_call`. A part of an unknown type stays in the
 message as it is, so that the reader of chats names it as left out.
 """

@@ -45,7 +45,7 @@ class Stats:
     The contents of a store.
 
     Args:
-        states: The number of calls in each state; see `rubric.store.schema`.
+        states: The number of calls in each state, such as `done` and `in_doubt`.
         requests: The number of different requests.
         calls: Requests that were sent for calls that have ended, retries included.
         prompt_tokens: Tokens sent with them, as far as they were reported.

@@ -1,20 +1,10 @@
 """
-The file of a store: its tables, its states, how it is opened, and errors that say what to do.
+The file of a store: its tables, how it is opened, and errors that say what to do.
 
-| state of a call | means | a crash leaves |
-|---|---|---|
-| claimed | a session is about to send it, and waits for a place, budget or rate limit | nothing: it was not sent |
-| sent | it has left, or is about to | in doubt: it may have been paid for |
-| in_doubt | it was sent, and its reply was lost: cancelled, timed out, or the connection broke | as it is |
-| done | answered; this reply is served | as it is |
-| unreadable | answered, but the reply says nothing about any criterion | as it is |
-| failed | not answered | as it is |
-| replaced | answered once, and since then again | as it is |
-| resent | it was in doubt, and was sent again as another call | as it is |
-
-`sent` is committed before a request leaves, and `done` before its reply is used. With `PRAGMA synchronous = NORMAL` and
-a write-ahead log, a commit outlives the process (`kill -9`) at once, and a power failure from the next checkpoint on:
-what is lost then is asked again, and no reply is served for another.
+docs/explanation/requests.md has the states of a call. `sent` is committed before a request leaves, and `done` before
+its reply is used. With `PRAGMA synchronous = NORMAL` and a write-ahead log, a commit outlives the process (`kill -9`) at
+once, and a power failure from the next checkpoint on: what is lost then is asked again, and no reply is served for
+another.
 
 A prompt is kept in parts, each of them once: the skeleton, which is the same for every candidate of a criterion, the
 part that all criteria of a candidate share, and the nonce (`rubric.store.cache_key.Request`).

@@ -1,18 +1,9 @@
 """
 An agent as the target of a suite: a model that works with the tools of MCP servers until it has a final reply.
 
-| event                                                | result                                                    |
-|------------------------------------------------------|-----------------------------------------------------------|
-| no key; a server that is unknown, dead, unreachable  | `DeferError`: there was no attempt                        |
-| a tool fails                                         | its error is the tool's result; the run goes on           |
-| a tool hangs                                         | after `tool_timeout` an error is its result; it goes on   |
-| an unknown tool, arguments that are not a JSON object   | the model reads that as the result; it goes on            |
-| a server goes away in the middle                     | `ModelError`, transport: the answer would not be its own  |
-| the model wants tools for ever                       | `ModelError`, truncated, after `max_steps` turns          |
-| the run takes too long                               | `ModelError`, timeout, after `timeout` seconds            |
-
 A run that our own bounds ended is no candidate: graded, it would fail for something that the rubric does not ask about.
-So it is a failure, and the case is ungraded. A run that ended by itself is graded, whatever its tools returned.
+So it is a failure, and the case is ungraded. A run that ended by itself is graded, whatever its tools returned;
+docs/how-to/suites.md has each event.
 """
 
 from __future__ import annotations
