@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from http import HTTPStatus
 from io import BytesIO
 from typing import Any
 
@@ -23,14 +24,11 @@ _CALL = "/v1/chat/completions"
 _MARK = "rubric"
 _ID = re.compile(r"[\w.-]+", re.ASCII)
 _OVER = frozenset({"completed", "failed", "expired", "cancelled"})
-_STOPPING = frozenset({"cancelling"})
 _PAGE, _PAGES = 100, 100
 _FULL = "token_limit_exceeded"
 _STATUS = re.compile(r"[1-5]\d\d", re.ASCII)
 FREE = Usage(calls=1, cost=0.0)
 """The usage of a request that the vendor did not come to, and charges nothing for."""
-
-_NOT_FOUND = 404
 
 
 @frozen
@@ -121,10 +119,10 @@ async def find(judge: Judge, mark: str) -> str:
 async def cancel(judge: Judge, batch: str) -> bool:
     """Cancel *batch*; False if it had ended, or is not this judge's; raise `ModelError` if the vendor does not say."""
     try:
-        if (await state(judge, batch)).status in _OVER | _STOPPING:
+        if (await state(judge, batch)).status in _OVER | {"cancelling"}:
             return False
     except ModelError as error:
-        if error.failure.status == _NOT_FOUND:  # it was sent to another address, or with another key
+        if error.failure.status == HTTPStatus.NOT_FOUND:  # it was sent to another address, or with another key
             return False
         raise
     await Service(judge).call("POST", f"/batches/{batch}/cancel")

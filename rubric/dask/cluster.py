@@ -137,12 +137,9 @@ def _check_sendable(rubric: Rubric, judge: AnyJudge, items: Sequence[Placed]) ->
         try:
             pickle.dumps(value)
         except Exception as error:
-            raise DefinitionError(
-                name, f"it cannot be sent to the workers ({Failure.of(error).message}); {_CURE}"
-            ) from error
-
-
-_CURE = "give what can be pickled; as a judge, a model name or a function without locks, files and connections"
+            why = f"it cannot be sent to the workers ({Failure.of(error).message})"
+            cure = "give what can be pickled; as a judge, a model name, or a function without locks, files, connections"
+            raise DefinitionError(name, f"{why}; {cure}") from error
 
 
 # -- the client ------------------------------------------------------------------------------------------

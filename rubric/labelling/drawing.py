@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
-from attrs import field, frozen
+from attrs import frozen
 
 
 @frozen
@@ -27,11 +28,11 @@ class Draw:
 
     items: tuple[Drawn, ...]
     by: str = "key"
-    places: Mapping[str, int] = field(init=False, repr=False, eq=False)
-    """The place of each name in the order."""
 
-    def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "places", {item.name: n for n, item in enumerate(self.items)})
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The place of each name in the order."""
+        return {item.name: n for n, item in enumerate(self.items)}
 
     @classmethod
     def of(cls, given: Sequence[str] | Mapping[int, str]) -> Draw:

@@ -65,16 +65,12 @@ class LabelPage:
         return {"criterion": question.criterion, "options": options, "bounds": question.bounds}
 
     def _of_item(self, item: Drawn, candidate: Candidate) -> dict[str, Any]:
-        skipped = [
-            n
-            for n, question in enumerate(self.questions)
-            if question.source is not None and not _applies(question.source, candidate)
-        ]
+        skipped = [n for n, question in enumerate(self.questions) if not _applies(question.source, candidate)]
         return {"name": item.name, "skipped": skipped}
 
 
-def _applies(criterion: Criterion, candidate: Candidate) -> bool:
+def _applies(criterion: Criterion | None, candidate: Candidate) -> bool:
     try:
-        return criterion.applies_to(candidate)
+        return criterion is None or criterion.applies_to(candidate)
     except Exception:  # noqa: BLE001 - a user's function; a person can say that it does not apply
         return True

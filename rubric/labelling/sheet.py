@@ -67,9 +67,8 @@ class Answer:
             raise DefinitionError("answer.criterion", f"there is no criterion {found.criterion!r} on this page")
         values = allowed[found.criterion]
         if found.value and not (_is_number(found.value) if values is None else found.value in values):
-            raise DefinitionError(
-                "answer.value", f"{found.value!r} is not an answer to {found.criterion or 'the whole'!r}"
-            )
+            asked = found.criterion or "the whole"
+            raise DefinitionError("answer.value", f"{found.value!r} is not an answer to {asked!r}")
         return found
 
 

@@ -40,14 +40,6 @@ _PATIENCE = 30.0
 _ABSENT = tuple(files("rubric.programs").joinpath("javascript_absent.txt").read_text("utf-8").split())
 
 
-_QUIET = (
-    *("log", "warn", "error", "info", "debug", "trace", "table", "dir", "dirxml", "assert", "clear", "count"),
-    *("countReset", "group", "groupCollapsed", "groupEnd", "time", "timeEnd", "timeLog", "timeStamp", "profile"),
-    "profileEnd",
-)
-"""Methods of `console`: they do nothing."""
-
-
 class JavaScriptError(RubricError):
     """A program could not be run to its end: it needs what the engine lacks, or more time or memory than allowed."""
 
@@ -93,7 +85,7 @@ class Program:
         if _STOPPED.get(self, 0) >= _MOST_STOPS:  # each further case would wait as long for nothing
             raise JavaScriptError(f"the JavaScript was stopped at its limits {_MOST_STOPS} times, and is not run again")
         given |= {"body": self.body, "module": self.module, "name": self.name}
-        request = {"seconds": SECONDS, "memory": MEMORY, "input": {**given, "absent": _ABSENT, "quiet": _QUIET}}
+        request = {"seconds": SECONDS, "memory": MEMORY, "input": {**given, "absent": _ABSENT}}
         reply = _worker().ask(json.dumps(request))
         if "limit" in reply:
             what = _LIMITS.get(reply["limit"], f"{MEMORY >> 20} MiB")

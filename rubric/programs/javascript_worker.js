@@ -2,9 +2,11 @@
   const input = JSON.parse($input), {stringify} = JSON, finite = Number.isFinite;
   delete globalThis.$input;
   let lack = '';
-  const quiet = () => undefined;
-  globalThis.console = {};
-  for (const name of input.quiet) globalThis.console[name] = quiet;
+  const quiet = () => undefined;  // what is logged goes nowhere
+  globalThis.console = Object.fromEntries([
+    'log', 'warn', 'error', 'info', 'debug', 'trace', 'table', 'dir', 'dirxml', 'assert', 'clear', 'count', 'countReset',
+    'group', 'groupCollapsed', 'groupEnd', 'time', 'timeEnd', 'timeLog', 'timeStamp', 'profile', 'profileEnd',
+  ].map((name) => [name, quiet]));
   const leaveOut = (root, names, shown = '') => {
     for (const name of names) {
       const parts = name.split('.'), key = parts.pop();

@@ -48,9 +48,6 @@ from rubric.suites.suite import Suite
 _OF_THRESHOLD = ("no-effect", "never-fails", "never-passes")
 """Rules of `lint` about the threshold, which is not the writer's but set when it is known which criteria stay."""
 
-_MOST_TESTS = 3
-"""Pairs that become tests of the rubric, the shortest ones."""
-
 # -- one rubric ----------------------------------------------------------------------------------------------
 
 
@@ -188,7 +185,7 @@ def _contrast(
 def _add_tests(
     rubric: Rubric, ids: Sequence[str], sides: Sequence[Candidate], results: Sequence[Grade | Ungraded]
 ) -> Rubric:
-    """Return *rubric* with a few pairs as tests: the preferred answer passes and the rejected one fails, as judged."""
+    """Return *rubric* with a few pairs, the shortest, as tests: the preferred answer passes, the rejected one fails."""
     kept = [ids.index(id_) for id_ in rubric.ids]
     passed = [not r.degenerate and Rules(rubric).outcome([r.findings[k] for k in kept]).passed for r in results]
     pairs = [
@@ -197,7 +194,7 @@ def _add_tests(
         if won is True and lost is False and is_plain(good.output) and is_plain(bad.output)
     ]
     pairs.sort(key=lambda pair: (len(pair[0].output + pair[1].output), pair[0].output))
-    for good, bad in pairs[:_MOST_TESTS]:
+    for good, bad in pairs[:3]:
         if {good, bad}.isdisjoint(test.candidate for test in rubric.tests):
             rubric = rubric.tested_by(good, passes=True).tested_by(bad, passes=False)
     return rubric

@@ -174,10 +174,8 @@ class Result(NoTruth, Listed[Finding]):
     def chosen_by(self) -> tuple[str, ...]:
         """The labels that chose its rubric or its judge: their digest, and 8 digits of its own where it is labelled."""
         labels = self.rubric.provenance.get("labels", ())
-        marks = [
-            *(labels if isinstance(labels, tuple) else ()),
-            getattr(getattr(self.judge, "when", None), "labels", ""),
-        ]
+        of_judge = getattr(getattr(self.judge, "when", None), "labels", "")
+        marks = [*(labels if isinstance(labels, tuple) else ()), of_judge]
         if not any(marks):
             return ()
         own = {labelled_place(self.key, id_) for id_ in ("", *(finding.id for finding in self.findings))}
@@ -240,10 +238,8 @@ class Result(NoTruth, Listed[Finding]):
         by = self.judge if judge is None else judge
         if isinstance(by, Cascade) != isinstance(self.judge, Cascade):
             raise DefinitionError("judge", "the results of a cascade are not the votes of a jury or a panel")
-        if len(by.members) != len(self.judge.members):
-            raise DefinitionError(
-                "judge", f"expected {len(self.judge.members)} votes, got a rule for {len(by.members)}"
-            )
+        if (given := len(by.members)) != (wanted := len(self.judge.members)):
+            raise DefinitionError("judge", f"expected {wanted} votes, got a rule for {given}")
         rules: list[Any] = [None if judge is None or isinstance(each, Judge) else each for each in by.members]
         pairs = zip(self.votes, rules, strict=False)  # an early stop leaves out the last votes
         votes = [vote.rescore(rubric, judge=each, **rule) for vote, each in pairs]

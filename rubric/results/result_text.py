@@ -158,9 +158,8 @@ def explanation(result: Ungraded) -> str:
     answered = sum(vote.outcome.score is not None for vote in result.votes)
     if 0 < answered < len(result.votes) and isinstance(result.judge, Jury | Panel):
         name = type(result.judge).__name__
-        rest += [
-            f"  {answered} of {len(result.votes)} votes were given; {name}(..., quorum={answered}) grades by these"
-        ]
+        given = f"{answered} of {len(result.votes)} votes were given"
+        rest.append(f"  {given}; {name}(..., quorum={answered}) grades by these")
     return visible("\n".join([head, *(f"  {line}" for line in lines[:_MOST]), *rest]))[0]
 
 

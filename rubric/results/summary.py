@@ -331,9 +331,8 @@ def _criteria(results: Sequence[Grade | Ungraded], groups: Sequence[Hashable]) -
         texts |= {criterion.id: criterion.text for criterion in result.rubric.judged if criterion.id not in texts}
         rules |= {each.id for each in result.rubric.judged if isinstance(each.answer, RunRule | RunRules)}
         for criterion, finding in zip(result.rubric.judged, result.findings, strict=True):
-            unquoted[finding.id] += finding.id in result.outcome.gates and bool(
-                lack_of(result.rubric, criterion, finding)
-            )
+            is_gate = finding.id in result.outcome.gates
+            unquoted[finding.id] += is_gate and bool(lack_of(result.rubric, criterion, finding))
             if finding.id in rules and (lacks := _lacks(finding)):
                 lacking[finding.id].append(lacks)
             kinds[finding.id][type(finding)] += 1

@@ -1,10 +1,9 @@
 """
 The rubric of a prompt, as data sets publish it, and as it is used in training; and the reward of a result.
 
-The forms are those of RaR (arXiv 2507.17746), DR Tulu (2511.19399), RubricHub (2601.08430) and OpenRubrics (2510.07743),
-and our own; docs/integrations/trl.md has them by column.
-
-Negative weights are penalties, as those systems count them. `[Hard Rule]` becomes a tag, and no gate.
+The forms are our own and those of RaR (arXiv 2507.17746), DR Tulu (2511.19399), RubricHub (2601.08430) and OpenRubrics
+(2510.07743); docs/integrations/trl.md has them by column. Negative weights are penalties, as those systems count them.
+`[Hard Rule]` becomes a tag, and no gate.
 
 RaR's pitfalls have negative weights and are worded both ways: "Does not mention the dose" is a fault where it holds,
 "Avoids a guess" where it does not. A sentence of the second kind is refused until `pitfalls` says what is meant.

@@ -62,15 +62,14 @@ def read_atif(document: Mapping[str, Any], fetch: Fetch = lambda _: None) -> Run
     own = _own(held)
     newer = () if version in VERSIONS else (f"{version} is newer than {VERSIONS[-1]}: fields that it has added",)
     left = [*_unread_in(steps), *newer]
-    told_of = {"left_out": left} if left else {}
+    kept = {**own.get("metadata", {}), **held, "agent": agent, "subagent_trajectories": [*subs]}
+    kept |= {"left_out": left} if left else {}
     return Run(
         events,
         agent=str(own.get("agent", agent.get("name") or "")),
         model=str(agent.get("model_name") or ""),
         complete=own.get("complete", not held.get("continued_trajectory_ref")),
-        metadata=FrozenMap(
-            {**own.get("metadata", {}), **held, "agent": agent, "subagent_trajectories": [*subs], **told_of}
-        ),
+        metadata=FrozenMap(kept),
     )
 
 
@@ -114,11 +113,9 @@ def _call(call: Mapping[str, Any], result: Mapping[str, Any], at: str, time: str
     own = _own(call)
     content = result.get("content")
     said, media = _content(content, own)
-    fields: dict[str, Any] = {
-        "time": time,
-        **{name: own[name] for name in ("agent", "time", "duration") if name in own},
-    }
-    fields |= {"result": said if isinstance(content, str) else said or None, "media": media}
+    fields: dict[str, Any] = {"time": time, "media": media}
+    fields |= {name: own[name] for name in ("agent", "time", "duration") if name in own}
+    fields["result"] = said if isinstance(content, str) else said or None
     if not isinstance(name := call.get("function_name"), str) or not name:
         raise DefinitionError(f"{at}.function_name", f"expected the name of a tool, got {name!r}")
     arguments = _a(Mapping, f"{at}.arguments", call.get("arguments") or {})
@@ -173,12 +170,9 @@ def _all_parts(steps: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 def _unread_in(steps: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return a remark for each type of part in *steps* that is neither text nor media with a place."""
-    unread = (
-        p.get("type") for p in _all_parts(steps) if not isinstance(p.get("text"), str) and not _content([p], {})[1]
-    )
-    return [
-        f"left out of the chat, and not shown to the judge: parts of the type {one!r}" for one in dict.fromkeys(unread)
-    ]
+    others = (part for part in _all_parts(steps) if not isinstance(part.get("text"), str))
+    unread = dict.fromkeys(part.get("type") for part in others if not _content([part], {})[1])
+    return [f"left out of the chat, and not shown to the judge: parts of the type {kind!r}" for kind in unread]
 
 
 # -- writing ----------------------------------------------------------------------------------------------
@@ -244,12 +238,8 @@ class _Steps:
             if same and same == [*events[place : place + len(same)]]:
                 self.steps.append(thaw(step))
                 self._is_open = False
-                for each in same:
-                    if (
-                        isinstance(each, SubRun)
-                        and (id_ := each.metadata["ref"].get("trajectory_id"))
-                        and each.run.events
-                    ):
+                for each in (one for one in same if isinstance(one, SubRun) and one.run.events):
+                    if id_ := each.metadata["ref"].get("trajectory_id"):
                         self.embedded[id_] = each.run
                 place += len(same)
             else:

@@ -240,13 +240,10 @@ def _is_chat(document: Any) -> bool:
 def _is_adk(document: Any) -> bool:
     if not isinstance(document, Mapping):
         return False
-    events = _rows(document.get("events") or ())
-    turns = _rows(document.get("conversation") or ())
-    return (
-        bool(events and all("author" in each for each in events))
-        or bool(turns and all(at(each, "user_content") for each in turns))
-        or bool(_rows(at(document, "eval_cases") or ()))
-    )
+    events, turns = _rows(document.get("events") or ()), _rows(document.get("conversation") or ())
+    is_session = bool(events) and all("author" in each for each in events)
+    is_case = bool(turns) and all(at(each, "user_content") for each in turns)
+    return is_session or is_case or bool(_rows(at(document, "eval_cases") or ()))
 
 
 FORMATS: Final = {
@@ -286,11 +283,9 @@ def format_of(document: Any) -> RunFormat | None:
         return None
     found = [each for each in FORMATS.values() if each.is_of(document)]
     if len(found) > 1:
-        names, lines = (
-            " and ".join(each.name for each in found),
-            [f"rubric.runs.read(path, {f.name!r})" for f in found],
-        )
-        raise DefinitionError("", f"it has the marks of two formats, {names}; write {' or '.join(lines)}")
+        names = " and ".join(each.name for each in found)
+        lines = " or ".join(f"rubric.runs.read(path, {each.name!r})" for each in found)
+        raise DefinitionError("", f"it has the marks of two formats, {names}; write {lines}")
     return found[0] if found else None
 
 

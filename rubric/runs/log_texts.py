@@ -36,9 +36,8 @@ def refuse_log(field: str, text: str, file: str = "") -> None:
     """
     if not is_log(text):
         return
-    said = (
-        f"{file if file not in ('', '-') else 'it'} has messages by their roles, as the log of a run, and is no answer"
-    )
+    named = file if file not in ("", "-") else "it"
+    said = f"{named} has messages by their roles, as the log of a run, and is no answer"
     as_text = f"as a text, {_line('-Rs', '{output: .}', file, 'rows.jsonl')}" if file else "as a text, Candidate(text)"
     data, option = None, ""
     try:

@@ -53,9 +53,6 @@ def run_of(messages: Iterable[Any], **given: Any) -> Run:
 
 # -- OpenAI's Responses -----------------------------------------------------------------------------------
 
-_CALL = "_call"
-_OUT = "_call_output"
-
 
 def of_responses(items: Iterable[Mapping[str, Any]]) -> list[Any]:
     """Return the messages in *items* of OpenAI's Responses."""
@@ -71,15 +68,15 @@ def _item(item: Mapping[str, Any]) -> Iterator[Any]:
     elif kind == "reasoning":
         thoughts = [*(item.get("summary") or ()), *(item.get("content") or ())]
         yield {"role": "assistant", "content": [{"type": "reasoning", "reasoning": t.get("text")} for t in thoughts]}
-    elif kind.endswith(_OUT):
+    elif kind.endswith("_call_output"):
         yield result(id_, _output(item.get("output")), item.get("error"))
-    elif kind.endswith(_CALL):
+    elif kind.endswith("_call"):
         given: Any = next((item[key] for key in ("arguments", "action") if item.get(key)), None)
         given = given or {key: item[key] for key in ("input", "code") if item.get(key)}
         outer = ("id", "call_id", "type", "status", "name", "output", "outputs", "results", "result", "error")
         rest = {key: value for key, value in item.items() if key not in outer and value is not None}
         has_name = kind in ("function_call", "custom_tool_call", "mcp_call")
-        yield call(id_, item.get("name") if has_name else item.get("name") or kind.removesuffix(_CALL), given or rest)
+        yield call(id_, item.get("name") if has_name else item.get("name") or kind.removesuffix("_call"), given or rest)
         if kind == "image_generation_call" and item.get("result"):
             yield result(id_, [media("image/png", item["result"])])
         elif (found := next((item[k] for k in ("output", "outputs", "results") if item.get(k)), None)) or (
@@ -125,13 +122,12 @@ class _Pairs:
 
 def of_gemini(contents: Iterable[Mapping[str, Any]]) -> list[Any]:
     """Return the messages in *contents* of Gemini."""
+    found: list[Any] = []
     pairs = _Pairs()
-    roles = {"model": "assistant"}
-    return [
-        message
-        for each in contents
-        for message in _content(each, roles.get(each.get("role") or "model", str(each.get("role") or "model")), pairs)
-    ]
+    for each in contents:
+        role = str(each.get("role") or "model")
+        found += _content(each, "assistant" if role == "model" else role, pairs)
+    return found
 
 
 def _content(content: Mapping[str, Any], role: str, pairs: _Pairs, **own: Any) -> Iterator[Said]:
@@ -158,16 +154,14 @@ def messages_of_parts(parts: Iterable[Said], role: str, **own: Any) -> Iterator[
 def _part(part: Mapping[str, Any], pairs: _Pairs) -> Said:
     """Return a part of Gemini's as one of a chat, or as a message if it is a call or a response."""
     if (called := at(part, "function_call")) is not None:
-        return call(
-            pairs.add_call(str(called.get("name")), called.get("id")), called.get("name"), called.get("args") or {}
-        )
+        id_ = pairs.add_call(str(called.get("name")), called.get("id"))
+        return call(id_, called.get("name"), called.get("args") or {})
     if (code := at(part, "executable_code")) is not None:
         return call(pairs.add_call("code", code.get("id")), "code", {k: v for k, v in code.items() if k != "id"})
     if (ran := at(part, "code_execution_result")) is not None:
-        failed = str(ran.get("outcome")) not in ("OUTCOME_OK", "Outcome.OUTCOME_OK")
-        return result(
-            pairs.match_call("code", ran.get("id")), ran.get("output"), ran.get("outcome") if failed else None
-        )
+        id_, outcome = pairs.match_call("code", ran.get("id")), ran.get("outcome")
+        failed = str(outcome) not in ("OUTCOME_OK", "Outcome.OUTCOME_OK")
+        return result(id_, ran.get("output"), outcome if failed else None)
     if (given := at(part, "function_response")) is not None:
         id_, held = pairs.match_call(str(given.get("name")), given.get("id")), given.get("response")
         shown = [_part(each, pairs) for each in given.get("parts") or ()]

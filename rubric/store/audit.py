@@ -129,9 +129,6 @@ class Problem:
         return f"call {self.call}: {self.message}" if self.call else self.message
 
 
-_SUMS = sql("sums")
-
-
 @guided
 def stats(path: str | Path) -> Stats:
     """
@@ -143,7 +140,7 @@ def stats(path: str | Path) -> Stats:
     with _read(path) as connection:
         states = connection.execute("SELECT state, count(*) FROM calls GROUP BY state ORDER BY state").fetchall()
         (requests,) = connection.execute("SELECT count(DISTINCT key) FROM calls").fetchone()
-        models = tuple(ModelStats(*row) for row in connection.execute(_SUMS))
+        models = tuple(ModelStats(*row) for row in connection.execute(sql("sums")))
         served = "SELECT coalesce(sum(hits), 0), coalesce(sum(saved_calls), 0), coalesce(sum(saved_cost), 0.0)"
         hits, saved_calls, saved_cost = connection.execute(f"{served} FROM sessions").fetchone()
     counts = ("calls", "prompt_tokens", "completion_tokens", "unknown")

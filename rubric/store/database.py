@@ -267,9 +267,6 @@ UPDATE calls SET state = iif(state = ?1, state, ?2), kind = ?3, sent_at = coales
 result = ?5 WHERE id = ?6
 """
 
-_LEVEL = 6
-"""Of compression. A candidate is compressed once, so this costs little; level 1 leaves a tenth more."""
-
 _MOST_TEXTS = 256
 
 
@@ -474,7 +471,7 @@ class Database:
             place = hashlib.sha256(data).digest()
             row = self.connection.execute("SELECT id FROM texts WHERE digest = ?", (place,)).fetchone()
             statement = "INSERT INTO texts (digest, body) VALUES (?, ?)"
-            known = row[0] if row else self._insert(statement, (place, zlib.compress(data, _LEVEL)))
+            known = row[0] if row else self._insert(statement, (place, zlib.compress(data)))
             if len(self._text_ids) >= _MOST_TEXTS:
                 self._text_ids.clear()
             self._text_ids[text] = known

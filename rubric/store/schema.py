@@ -2,8 +2,8 @@
 The file of a store: its tables, how it is opened, and errors that say what to do.
 
 docs/explanation/requests.md has the states of a call. `sent` is committed before a request leaves, and `done` before
-its reply is used. With `PRAGMA synchronous = NORMAL` and a write-ahead log, a commit outlives the process (`kill -9`) at
-once, and a power failure from the next checkpoint on: what is lost then is asked again, and no reply is served for
+its reply is used. With `PRAGMA synchronous = NORMAL` and a write-ahead log, a commit outlives the process (`kill -9`)
+at once, and a power failure from the next checkpoint on: what is lost then is asked again, and no reply is served for
 another.
 
 A prompt is kept in parts, each of them once: the skeleton, which is the same for every candidate of a criterion, the
@@ -33,8 +33,6 @@ VERSION = 2
 
 PATIENCE = 30.0
 """Seconds to wait for another process that keeps the file locked."""
-
-_MOMENT = 0.02
 
 
 def sql(name: str) -> str:
@@ -124,7 +122,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, patience: float) -> Non
             # SQLite does not wait for others that switch to the write-ahead log too, so this does.
             if "locked" not in str(error) or time.monotonic() > deadline:
                 raise
-            time.sleep(_MOMENT)
+            time.sleep(0.02)
     connection.execute("PRAGMA synchronous = NORMAL")
 
 

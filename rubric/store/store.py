@@ -89,7 +89,7 @@ class InFlight:
         if self.is_limited and self.is_new:
             # Most requests get their turn at once: they are claimed and sent in one transaction. One that waits for the
             # limits is claimed meanwhile, lest another process waits for the same and both pay.
-            self._timer = asyncio.get_running_loop().call_later(_CLAIMED_AFTER, self._claim_early)
+            self._timer = asyncio.get_running_loop().call_later(0.1, self._claim_early)
 
     def claim(self) -> Task[Claim]:
         """Have the writer thread make the claim, unless it does already."""
@@ -125,7 +125,8 @@ class InFlight:
                 self.note_sent(claim)
                 return
         self.is_lost = True
-        raise ModelError(Failure("in_doubt", _TAKEN_OVER))
+        why = "not sent: this process gave no sign for so long that another one has taken the call over"
+        raise ModelError(Failure("in_doubt", why))
 
     def note_sent(self, claim: Yours) -> None:
         """Count the request as sent, the first time."""
@@ -166,11 +167,6 @@ class InFlight:
 
         self.writer.post(run)
 
-
-_CLAIMED_AFTER = 0.1
-"""Seconds that a request waits for its turn before it is claimed without being sent."""
-
-_TAKEN_OVER = "not sent: this process gave no sign for so long that another one has taken the call over"
 
 in_flight: ContextVar[InFlight | None] = ContextVar("in_flight", default=None)
 """The call that the running task sends: a limiter gets the ask alone, and equal asks may be in flight in two loops."""

@@ -142,6 +142,5 @@ def _attach(images: Sequence[str], messages: list[dict[str, Any]]) -> None:
     last = max((n for n, message in enumerate(messages) if message["role"] == "user"), default=len(messages))
     text = messages[last]["content"] if last < len(messages) else ""
     blocks: list[dict[str, Any]] = [{"type": "image_url", "image_url": {"url": image}} for image in images]
-    messages[last : last + 1] = [
-        {"role": "user", "content": [*blocks, *([{"type": "text", "text": text}] if text else [])]}
-    ]
+    blocks += [{"type": "text", "text": text}] if text else []
+    messages[last : last + 1] = [{"role": "user", "content": blocks}]

@@ -81,9 +81,8 @@ class Providers(fields.Shown):
             return f"the case asks nothing: {case.unasked}"
         if provider.missing:
             return f"the provider {shorten(provider.name, 80)!r}: {provider.missing}"
-        if not is_allowed() and any(
-            isinstance(one, PythonFunction | Executable) for one in (provider.program, provider.transform)
-        ):
+        programs = (provider.program, provider.transform)
+        if not is_allowed() and any(isinstance(one, PythonFunction | Executable) for one in programs):
             return f"the provider {shorten(provider.name, 80)!r} is a program of the file: {CURE}"
         host = "" if provider.request is None else provider.request.host
         if host and host not in self.hosts and re.sub(r":\d+$", "", host) not in self.hosts:
