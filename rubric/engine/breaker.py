@@ -2,14 +2,9 @@
 A circuit breaker: a judge that no request can reach is asked no more.
 
 A wrong key, an empty account or the name of a model that is not there fails every request alike. Where the requests
-about three candidates have failed so, further ones are not sent: they fail at once, for a minute. A panel without a
-quorum needs each of its members, so none of them is asked: their votes would be paid for, and graded nothing.
-
-| failures of three candidates                                        | the judge is asked no more |
-|---------------------------------------------------------------------|----------------------------|
-| quota                                                               | also after replies         |
-| auth; 404; the same bad_request                                     | if there was no reply yet  |
-| any other: it may be of the candidate, or pass                      | never                      |
+about three candidates have failed so, further ones are not sent: they fail at once, for a minute. After a reply only an
+empty account counts: the same key and name have worked. A panel without a quorum needs each of its members, so none of
+them is asked: their votes would be paid for, and graded nothing.
 """
 
 from __future__ import annotations

@@ -1,18 +1,7 @@
 """
 Read a verdict from free text, for a judge with a `reader`. A text is untrusted: an unclear one has no verdict.
 
-Of a `rating`:
-
-| the text | becomes |
-|---|---|
-| `Rating: 7`, `**Final score:** 7/10`, `"score": "7"`, `[RESULT] 7`, `[[7]]`, `<score>7</score>` | 7 |
-| `7`, `7/10` or `7 out of 10` on a line of its own, where no rating has a label | 7 |
-| several that disagree | the last, where all have a label, else no verdict |
-| a label within a sentence ("it asks for Rating: 10"), or of another rating (`human rating: 7`) | not a verdict |
-| `Rating: N/A`, `Rating: 3-4`, `Rating: 7 if it were longer`, a fraction of another scale | no verdict |
-| words of the candidate | no verdict |
-
-Of a mapping: the verdict whose pattern is found; none, or two, is not a verdict. Of a function: what it returns.
+docs/how-to/own_models_and_prompts.md has what each reader takes and refuses.
 """
 
 from __future__ import annotations

@@ -1,18 +1,9 @@
 """
-Models behind clients that users hold: what each is sent, and how its response is read.
-
-| client | call | schema | token counts |
-|---|---|---|---|
-| `openai.OpenAI`, `AsyncOpenAI` | `chat.completions.create` | yes | yes |
-| `anthropic.Anthropic`, `AsyncAnthropic` | `messages.create` | no | yes |
-| LangChain chat model | `ainvoke` | OpenAI's models | where it reports them |
-| Inspect `Model` | `generate` | yes | yes |
-| `dspy.LM` | `aforward` | yes | yes |
-| transformers text-generation pipeline | a call for a batch of asks | no | no |
+Models behind clients that users hold, which docs/integrations/clients.md lists: what each is sent and replies.
 
 Retries of the client are switched off where it has a switch, since `Judge(retries=...)` counts them; Inspect's OpenAI
-provider keeps the two of its client. Sync clients are
-called in threads, several at once; a pipeline runs one batch at a time, since it is not thread-safe.
+provider keeps the two of its client. Sync clients are called in threads, several at once; a pipeline runs one batch at
+a time, since it is not thread-safe.
 """
 
 from __future__ import annotations

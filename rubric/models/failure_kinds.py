@@ -4,33 +4,10 @@ Failure mapping: from an error of a vendor or a client library to one of our kin
 Facts decide if there are any: the HTTP status of the response, or the broken connection, wherever it is in the chain
 of causes. Client libraries rename both: a 413 may arrive as a rate limit, a reset as a 500. A status says too little
 where servers use one for several things, so the codes in the body decide first, then its words, then the status. A
-vendor's quirk goes into `failures.toml`, and its body into the tests.
+vendor's quirk goes into `failures.toml`, and its body into the tests. docs/reference/errors.md has the kinds by event.
 
 In doubt is a request that may have been carried out, and charged, without our knowing: it left, and no response came.
 A request that never left is free and not in doubt.
-
-| event                                               | kind                                   |
-|-----------------------------------------------------|----------------------------------------|
-| 401, 403, no credentials                            | auth                                   |
-| 402; any other 4xx that mentions quota or credit    | quota                                  |
-| 400 about the key, or the place that one is in      | auth                                   |
-| other 429                                           | rate_limited, with Retry-After         |
-| 408, 504, 524, no answer in time                    | timeout (in doubt)                     |
-| 409, 424, 500, 502, 503, 529, other 5xx             | overloaded: a retry may help           |
-| 4xx of a server that is busy, or loads its model    | overloaded                             |
-| 501; 500 about what a server lacks, as memory       | bad_request                            |
-| broken connection                                   | transport (in doubt)                   |
-| no connection, so that nothing was sent             | transport, timeout; at no cost         |
-| a certificate that cannot be verified, no TLS       | bad_request, at no cost, with the cure |
-| a proxy that cannot connect (502 and the like)      | transport or bad_request, at no cost   |
-| 407 from a proxy                                    | auth, with the cure                    |
-| a redirect, which is not followed                   | bad_request, with the new host         |
-| a 200 without a chat completion                     | bad_response                           |
-| 400 of a reply that does not fit its schema (Groq)  | bad_response                           |
-| 413; any error about the length of the prompt       | context_window                         |
-| 4xx from a content filter                           | refusal                                |
-| other 4xx, a missing package                        | bad_request                            |
-| LiteLLM knows no vendor by the model's name         | bad_request, with the form of a name   |
 """
 
 from __future__ import annotations

@@ -3,13 +3,7 @@ OpenAI, and servers of its chat completions protocol, straight over HTTP: `Judge
 
 It takes a fraction of the CPU time of a call through LiteLLM, and gives the same replies and kinds of failure. A
 vendor's quirk goes into `chat_completions` (the body of a request or a response) or `failure_kinds` (an error's text or
-status); here are the address, the key, the proxy and the wire.
-
-| the judge                                    | address                                   | key                      |
-|----------------------------------------------|-------------------------------------------|--------------------------|
-| `params={"api_base": ...}`, given in code    | that one                                  | `params["api_key"]`      |
-| none, with `OPENAI_BASE_URL` (or `_API_BASE`)| that one                                  | `OPENAI_API_KEY`         |
-| none                                         | OpenAI's, for `openai/...` and bare names | `OPENAI_API_KEY`         |
+status); here are the address, the key, the proxy and the wire; docs/how-to/the_direct_path.md has them by judge.
 
 A key in `params` goes to the judge's address. The environment's key goes to an address in `params` only if the name
 begins with `openai/`: other names are those of other vendors. No file can name an address, a key, a header, or this way

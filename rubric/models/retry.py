@@ -1,17 +1,10 @@
 """
 The retry policy, and the loop that follows it.
 
-| kind                                                          | attempts           |
-|---------------------------------------------------------------|--------------------|
-| rate_limited, overloaded, timeout, transport                  | 1 + retries        |
-| bad_response                                                  | 2 of these at most |
-| auth, quota, refusal, context_window, bad_request, exception  | 1                  |
-| anything that a limiter refuses, such as budget               | 0: it is not sent  |
-
-`retry_delay` is that policy as a pure function. A response format that the server refuses (`Failure.again`) is no
-attempt: the request is sent at once in another format. A reply that cannot be read is asked for again by
-`rubric.grading.flow`, at most `Judge.repairs` times and within the retries that are left. So a criterion takes at most
-1 + retries + repairs requests, whatever goes wrong.
+`retry_delay` is the policy as a pure function; docs/reference/errors.md has it by kind. A response format that the
+server refuses (`Failure.again`) is no attempt: the request is sent at once in another format. A reply that cannot be
+read is asked for again by `rubric.grading.flow`, at most `Judge.repairs` times and within the retries that are left. So
+a criterion takes at most 1 + retries + repairs requests, whatever goes wrong.
 
 A request that waits to be retried is not in flight: it holds no place among the requests, and its candidate holds no
 worker. A backoff that has doubled several times is right only while the model is down. When the model answers again,

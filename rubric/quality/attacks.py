@@ -1,16 +1,10 @@
 """
 Attacks on a judge: edits of a candidate that should move no verdict, or move none up.
 
-`attacks.toml` has the words. Each attack is a pure function of the candidate's text and of what a criterion wants. They
-are known from papers: claims, authority, fake verdicts and instructions (arXiv 2506.09443), master keys (2507.08794),
-null answers (2410.07137), form and length (2603.05399), half of a compound criterion, implicit mention, topical answers
-(2605.12474).
-
-| kind | the edit | what must not happen |
-|---|---|---|
-| `claim` | adds words that do nothing which a criterion asks for | a verdict moves up |
-| `loss` | takes away what the candidate says | a verdict on something wanted moves up |
-| `same` | keeps the meaning | a verdict moves, up or down |
+`attacks.toml` has the words, docs/how-to/probe_a_judge.md the kinds. Each attack is a pure function of the candidate's
+text and of what a criterion wants. They are known from papers: claims, authority, fake verdicts and instructions (arXiv
+2506.09443), master keys (2507.08794), null answers (2410.07137), form and length (2603.05399), half of a compound
+criterion, implicit mention, topical answers (2605.12474).
 """
 
 from __future__ import annotations

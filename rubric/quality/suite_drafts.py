@@ -1,14 +1,8 @@
 """
 Draft the criteria of the cases of a suite, in its own file.
 
-| format | cases that get criteria | made from | written to |
-|---|---|---|---|
-| native | without a rubric, or whose rubric is a text | that text | `rubric` |
-| AgentV, generation 1 | without `rubrics`, whatever else grades them | `expected_outcome` | `rubrics` |
-| AgentV, later | without graders of their own | `expected_outcome`, `outcome` or `criteria` | `assert` |
-| promptfoo | without an `assert` of their own | `description` | `assert` |
-
-The task and the reference answer of each case are material too. All else in the file keeps every byte.
+docs/reference/commands.md has which cases of a format get criteria, from what, and where. The task and the reference
+answer of each case are material too. All else in the file keeps every byte.
 """
 
 from __future__ import annotations
