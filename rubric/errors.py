@@ -1,18 +1,4 @@
-"""
-Every exception that the library raises on purpose.
-
-    RubricError
-    ├── DefinitionError (ValueError)   a value that no rubric, candidate or judge can have
-    │   └── CallError (TypeError)      arguments that a call does not take; the message has the call that works
-    ├── LoadError (ValueError)         a document with problems, each with its place in the file
-    ├── DumpError (ValueError)         a value that exists in code but cannot be written down
-    ├── NoJudgeError (LookupError)     no judge was given and the environment names none
-    ├── ModelError (RuntimeError)      a model that did not answer; raised by models, seen by drivers
-    ├── ProtocolError (RuntimeError)   replies that a flow does not wait for; `.state` is that of the flow
-    ├── StoreError (RuntimeError)      a reply store that cannot be opened, read or written
-    ├── ClusterError (RuntimeError)    a cluster that was lost, or on which a shard cannot be graded
-    └── UngradedError (RuntimeError)   something could not be judged; `.result` says what
-"""
+"""Every exception that the library raises on purpose; docs/reference/errors.md has them as a tree."""
 
 from __future__ import annotations
 

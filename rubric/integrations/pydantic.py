@@ -47,10 +47,8 @@ def _read(kind: Any, value: Any) -> Any:
     if reader and "rubric" in inspect.signature(reader).parameters:
         line = f"{kind.__name__}.from_dict(data, rubric)"
         raise ValueError(f"it is read with its rubric; take the field as a dict, and write {line}")
-    if kind is Store or not isinstance(value, Mapping | str):
-        raise ValueError(
-            f"expected a {kind.__name__}, got {type(value).__name__}"
-        )  # the path of a request opens no file
+    if kind is Store or not isinstance(value, Mapping | str):  # the path of a request opens no file
+        raise ValueError(f"expected a {kind.__name__}, got {type(value).__name__}")
     if isinstance(value, str):
         return kind.from_yaml(value) if kind is Rubric else kind(value)
     return reader(value) if reader else kind(**value)

@@ -176,9 +176,8 @@ class _Worker:
                 code = process.returncode
                 self.end()
                 if code is not None and code >= 0:  # no signal: it was not stopped, but never ran
-                    raise JavaScriptError(
-                        f"the engine of JavaScript ended with the exit code {code}; reinstall it: {EXTRA}"
-                    )
+                    why = f"the engine of JavaScript ended with the exit code {code}"
+                    raise JavaScriptError(f"{why}; reinstall it: {EXTRA}")
                 return {"limit": "time"}
             reply: dict[str, Any] = json.loads(line)
             return reply

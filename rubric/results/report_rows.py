@@ -378,6 +378,7 @@ class RowBuilder:
         """Return the result of *rubric* that `to_dict` wrote as *data*, as a row without its candidate."""
         record = Record.from_dict(data, "results")
         found = {finding.id: finding for finding in record.findings}
+        judged = [each for each in rubric.judged if each.id in found]
         return Row(
             "",
             "ungraded" if record.score is None else "passed" if record.passed else "failed",
@@ -386,9 +387,7 @@ class RowBuilder:
             shown="" if record.score is None else f"{record.score:.2f}",
             threshold=rubric.threshold,
             bounds=record.bounds,
-            entries=tuple(
-                self.entry(each, found[each.id], record, None, rubric) for each in rubric.judged if each.id in found
-            ),
+            entries=tuple(self.entry(each, found[each.id], record, None, rubric) for each in judged),
             gates=record.gates,
             vacuous=record.vacuous,
         )

@@ -234,9 +234,8 @@ class Audit(Presented):
         """Each criterion in a row, with its gap at first and of late."""
         rows = []
         for id_, seen in self._seen.items():
-            first, late = (_mean(seen[:_RECENT]), _mean(seen[-_RECENT:]))
+            gaps = (f"{_mean(some):+.3f}" for some in (seen[:_RECENT], seen[-_RECENT:]))
             at = next((alarm.step for alarm in self.alarms if alarm.criterion == id_), "–")
-            gaps = f"{first:+.3f}", f"{late:+.3f}"
             rows.append((id_ or "the whole", sum(map(len, seen)), *gaps, self.evidence(id_), at))
         return [("", ("criterion", "audits", "first gap", "gap of late", "evidence", "alarm at step"), rows)]
 

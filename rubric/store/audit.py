@@ -19,7 +19,7 @@ from rubric.internals.secrets import mask_settings, redact
 from rubric.internals.text import cell, table
 from rubric.store.cache_key import Request, digest
 from rubric.store.database import load, unpack
-from rubric.store.schema import PATIENCE, connect_to_read, explain, sql
+from rubric.store.schema import PATIENCE, connect_to_read, explain, sql, words
 
 
 @frozen
@@ -82,7 +82,7 @@ class Stats:
         return f"{states}; {self._requests_line()}; {self._hits_line()}"
 
     def _repr_markdown_(self) -> str:
-        states = [(state, f"{number:,}", _MEANINGS.get(state, "")) for state, number in self.states.items()]
+        states = [(state, f"{number:,}", words("states").get(state, "")) for state, number in self.states.items()]
         models = [
             (m.model, f"{m.calls:,}", f"{m.prompt_tokens:,}", f"{m.completion_tokens:,}", m.spent) for m in self.models
         ]
@@ -100,18 +100,6 @@ class Stats:
     def _hits_line(self) -> str:
         saved = f"{self.saved_calls:,} requests, ${self.saved_cost:,.4f}"
         return f"served from the store: {self.hits:,} times, which saved {saved}"
-
-
-_MEANINGS = {
-    "claimed": "about to be sent",
-    "sent": "in flight, or left behind by a process that died",
-    "in_doubt": "sent, and its reply is lost",
-    "done": "answered: this is what is served",
-    "unreadable": "answered, but with no verdict",
-    "failed": "not answered",
-    "replaced": "answered once, and since then again",
-    "resent": "was in doubt, and has been sent again",
-}
 
 
 def _dollars(cost: float, unknown: int) -> str:

@@ -15,8 +15,10 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -40,6 +42,13 @@ def sql(name: str) -> str:
     folder = files("rubric.store")
     text, tables = (folder.joinpath(f"{each}.sql").read_text("utf-8") for each in (name, "tables"))
     return text.replace("-- tables.sql", tables)
+
+
+@cache
+def words(part: str) -> dict[str, str]:
+    """Return a *part* of `words.toml`: `cures` by what SQLite says, or the meanings of `states`."""
+    found: dict[str, str] = tomllib.loads(files("rubric.store").joinpath("words.toml").read_text("utf-8"))[part]
+    return found
 
 
 _CREATE, _FROM_1 = sql("sessions"), sql("from_version_1")
@@ -161,20 +170,6 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-_VERIFY = "`rubric store verify` tells more"
-_CURES = (
-    ("not a database", "this is not a reply store: it is not a SQLite file"),
-    ("locked", "another process keeps it locked; wait for it to end, or give more patience"),
-    ("full", "the disk is full; make room and start again: what is kept is whole"),
-    ("disk i/o", "the disk does not accept writes (full, over a quota, or gone); what is kept is whole"),
-    ("readonly", "it cannot be written to; mode='replay' needs no more than reading"),
-    ("unable to open", "it cannot be opened"),
-    ("closed database", "the store is closed"),
-    ("malformed", f"the file is damaged; {_VERIFY}"),
-    ("could not decode", f"the file is damaged; {_VERIFY}"),
-)
-
-
 @contextmanager
 def explain(path: Path) -> Iterator[None]:
     """Turn errors of SQLite, and of damage that SQLite does not see, into a `StoreError` that says what to do."""
@@ -192,7 +187,7 @@ def as_store_error(path: Path, error: Exception) -> StoreError:
         return error
     if not isinstance(error, sqlite3.Error):
         what = shorten(str(error)) or type(error).__name__
-        return StoreError(f"{path}: what is kept cannot be used: {what}; {_VERIFY}")
+        return StoreError(f"{path}: what is kept cannot be used: {what}; `rubric store verify` tells more")
     message = str(error)
-    cure = next((cure for sign, cure in _CURES if sign in message.lower()), "SQLite cannot go on")
+    cure = next((cure for sign, cure in words("cures").items() if sign in message.lower()), "SQLite cannot go on")
     return StoreError(f"{path}: {cure} ({message})")

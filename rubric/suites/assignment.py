@@ -1,17 +1,8 @@
 """
 Which judge grades a case, and whether it can be asked.
 
-| given                                                     | judge                                         |
-|-----------------------------------------------------------|-----------------------------------------------|
-| the case is a cell of a matrix over judges                | the judge of the cell; none where the caller  |
-|                                                           | names `offline`, under which nothing is sent  |
-| the caller names a judge                                  | that one, for all criteria; in a jury, where  |
-|                                                           | the case's jury names no model                |
-| the case names one                                        | that one; single criteria by `Case.judges`    |
-| the suite names one                                       | that one; single criteria by `Case.judges`    |
-| none of these                                             | the judge that the environment has a key for  |
-
-Where criteria have different judges, each judge grades its own, and the findings are scored together.
+docs/how-to/suites.md has where a judge is looked for. Where criteria have different judges, each judge grades its own,
+and the findings are scored together.
 """
 
 from __future__ import annotations
