@@ -18,7 +18,6 @@ from attrs import evolve, field, frozen
 from rubric import DefinitionError, ModelError
 from rubric.driving import Failure, Usage
 from rubric.embed import FrozenMap, fields, freeze, guided, shorten, thaw
-from rubric.formats.json_values import each_text
 from rubric.programs.javascript import UNDEFINED, JavaScriptError, ThrownError
 from rubric.prompts.render import fill
 from rubric.suites.cases import Case
@@ -84,8 +83,7 @@ class HTTPTarget(fields.Shown):
         """
         texts = {**{name: text_of(value) for name, value in case.variables.items()}, "prompt": prompt_of(case)}
         body = {"prompt": "{{ prompt }}"} if self.body is None and self.method != "GET" else thaw(self.body)
-        filled = each_text(body, lambda text: fill(text, texts))
-        headers = {name: fill(str(value), texts) for name, value in self.headers.items()}
+        filled, headers = _fill(body, texts), {name: fill(str(v), texts) for name, v in self.headers.items()}
         named = {name.lower() for name in headers}
         if not isinstance(filled, str | None) and "content-type" not in named:
             headers["Content-Type"] = "application/json"
@@ -106,6 +104,15 @@ def prompt_of(case: Case) -> str:
     messages = opening(case)
     is_plain = len(messages) == 1 and case.input and not case.images
     return case.input if is_plain else json.dumps(messages, ensure_ascii=False)
+
+
+def _fill(value: Any, texts: Mapping[str, str]) -> Any:
+    """Return *value* with each text in it filled."""
+    if isinstance(value, str):
+        return fill(value, texts)
+    if isinstance(value, dict):
+        return {key: _fill(inner, texts) for key, inner in value.items()}
+    return [_fill(inner, texts) for inner in value] if isinstance(value, list) else value
 
 
 # -- one request -------------------------------------------------------------------------------------------
