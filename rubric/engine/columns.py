@@ -106,6 +106,12 @@ class Columns:
             is_both = meant[str(name)] == value[name]  # `id=key` may as well be the column `key`, for the key
             return Wording(way, f", or, where the column is called {value[name]!r}, ", columns=said) if is_both else way
         if not (field := meant[str(name)]):
+            own = [key for key in wrong if value[key] == key and not meant[key]]  # columns by their own names
+            fitting = {key: column for key, column in value.items() if key not in own}
+            given = value.get("variables") or ()
+            together = [*([given] if isinstance(given, str) else given), *own]
+            if name in own and "variables" in self._fields:
+                return Wording("; a column to group by is a variable: ", columns=fitting | {"variables": together})
             return suggest(str(name), self._fields)
         return Wording(f"; it is {field!r}: ", columns=said)
 

@@ -105,7 +105,19 @@ def _votes_of(results: Sequence[Grade | Ungraded]) -> dict[str, Grades]:
             found.setdefault(name if names.count(name) == 1 else f"{name} {n}", []).append(evolve(vote, **about))
         if not names:  # it was refused before a judge was asked
             found.setdefault(_NO_VALUE, []).append(result)
-    return {name: Grades(votes) for name, votes in found.items()}
+    return Groups({name: Grades(votes) for name, votes in found.items()})
+
+
+class Groups(dict[str, "Grades"]):
+    """The results of each group, by its name: a dict that says how a figure of each is had."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        each = (
+            f"; write {{group: each.{name} for group, each in grades.by('topic').items()}}"
+            if hasattr(Grades, name)
+            else ""
+        )
+        raise AttributeError(f"these are the results of each group{each}", name=name, obj=self)
 
 
 class Figure(Guided, float):
@@ -299,7 +311,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         groups = places_by(self.results, what)
         if without := sorted({*range(len(self))}.difference(*groups.values())):
             groups[_NO_VALUE] = [*groups.get(_NO_VALUE, ()), *without]
-        return {value: Grades(self.results[place] for place in places) for value, places in groups.items()}
+        return Groups({value: Grades(self.results[place] for place in places) for value, places in groups.items()})
 
     def rescore(
         self, rubric: Rubric | None = None, *, judge: Jury | Panel | Cascade | None = None, **rule: Any

@@ -238,6 +238,9 @@ def as_judged(grades: object, field: str = "grades") -> Judged:
     results = tuple(grades)
     if not results or not all(isinstance(each, Grade | Ungraded) for each in results):
         allowed = "many results, such as what grade_many(...).collect() returns; there is none here"
+        if results and all(isinstance(each, bool | int | float) for each in results):
+            pairs = "{str(n): {'judge': a, 'human': b} for n, (a, b) in enumerate(zip(judge, human))}"
+            allowed += f"; two lists of verdicts are two raters': agreement(Labels.by_rater({pairs}))"
         raise fields.refuse(field, grades, allowed)
     return _judged_of(results)
 

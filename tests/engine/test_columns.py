@@ -198,6 +198,10 @@ def test_a_column_is_passed_over(ignored: str) -> None:
             {"answer": "output"},
             "columns.answer: is not a field of a candidate; it is the other way round: columns={'output': 'answer'}, or, where the column is called 'output', columns={'output': 'output'}",
         ),
+        (
+            {"output": "a", "topic": "topic"},
+            "columns.topic: is not a field of a candidate; a column to group by is a variable: columns={'output': 'a', 'variables': ['topic']}",
+        ),
         ({"ouput": "a"}, "columns.ouput: is not a field of a candidate; it is 'output': columns={'output': 'a'}"),
         ({"output": "anser"}, "columns.output: there is no column 'anser'; did you mean 'answer'?"),
         ({"output": None}, "columns.output: a candidate has one; name its column"),

@@ -540,6 +540,7 @@ SAYS = [
     ("Labels.from_pandas(marks['verdict'])", "a column is Labels(dict(enumerate(column)), by='index')"),
     ("grade('x', 'safety', 'offline')", "presets.safety; or, for this word, write Rubric.of('safety')"),
     ("Rubric('r', ['base.yaml'])", "load the file: load('base.yaml'); or, to ask by this text"),
+    ("Limits(max_retries=3)", "write Judge('openai/gpt-5', retries=3)"),
     ("Judge('judge.py')", "is a file, or a function in one; a judge is the name of a model"),
     ("Judge('judge.py:strict')", "is a file, or a function in one; a judge is the name of a model"),
     ("Judge('tests.examples:examples')", "is a file, or a function in one; a judge is the name of a model"),

@@ -257,6 +257,8 @@ def test_they_are_grouped_by_what_they_share() -> None:
     }
     assert list(grades.by("lang")) == ["en", "(none)"]
     assert list(grades.by(lambda r: r.index > 1)) == ["False", "True"]
+    with pytest.raises(AttributeError, match=r"write \{group: each.pass_rate for group, each in grades.by"):
+        found.pass_rate  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(DefinitionError, match="no result has 'tag'; allowed: group, judge, key, lang"):
         grades.by("tag")
     with pytest.raises(DefinitionError, match="no result has 'langs'; did you mean 'lang'"):
