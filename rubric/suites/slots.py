@@ -11,7 +11,9 @@ from rubric import DefinitionError
 from rubric.embed import fields, thaw
 
 SLOT = re.compile(r"\{\{\s*([^{}\s]+)\s*\}\}")
-LIKE_SLOT = re.compile(r"\$?\{\{\s*(?:[\w-]+\.)*([\w-]+)\s*(?:\|[^{}]*)?\}\}|\$?\{([\w-]+)\}")
+LIKE_SLOT = re.compile(
+    r"\$?\{\{\s*(?:[\w-]+\.)*([\w-]+)\s*(?:\|[^{}]*)?\}\}|\$?\{(?:(?<=\$\{)(?:[\w-]+\.)+)?([\w-]+)\}"
+)
 """What other systems fill in."""
 
 _SEEN = ("input", "output", "reference", "context", "messages")

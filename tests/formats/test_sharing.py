@@ -157,6 +157,7 @@ def test_the_matrix_of_a_ci_system_is_answered_with_its_rows() -> None:
         ("{{language}}", "{{ language | upper }}", 'a slot is {{ name }}; write input: "Greet me in {{ language }}."'),
         ("{{language}}", "{language}", 'a slot is {{ name }}; write input: "Greet me in {{ language }}."'),
         ("a {{ tone }} gr", "a {{ tune }} gr", 'unknown slot {{ tune }}; write rubric: "Is a {{ tone }} greeting"'),
+        ("a {{ tone }} gr", "a ${vars.tone} gr", 'write rubric: "Is a {{ tone }} greeting"'),
         ("a {{ tone }} gr", "a {{ vars.tone }} gr", 'write rubric: "Is a {{ tone }} greeting"'),
         (
             "{language: French",

@@ -324,6 +324,15 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
             "rubric: a b\njudges: [offline, offline]\non_tie: fail\nvote: majority\ncases: [{output: a}]",
             "write judge: {panel: {judges: [offline, offline], tie_break: fail, aggregate: majority}}",
         ),
+        (
+            "rubric: a b\njudges: [offline, {model: offline, weight: 2}]\nquorum: 2\ncases: [{output: a}]",
+            "write judge: {panel: {judges: [offline, offline], quorum: 2, weights: [1, 2]}}",
+        ),
+        (
+            "judge: {model: offline, aggregate: median}\ncases: [{output: a, rubric: b}]",
+            "a median is that of a panel",
+        ),
+        ("x-common: {a: 1}\nrubric: a b\ncases: [{output: a}]", "stands under metadata"),
         ("judges: {a: offline, b: offline}\nrubric: a b\ncases: [{output: a}]", "such as judge: [openai/gpt-5, offline]"),
         ("judge: {model: offline, persona: A lawyer}\ncases: [{output: a, rubric: b}]", "a judge has no persona; what all judges"),
         ("pass_if: 2 of 3\nrubric: a b\ncases: [{output: a}]", "no case passes by a share of its repeats"),

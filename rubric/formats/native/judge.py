@@ -124,10 +124,10 @@ def _panel_of(data: dict[Any, Any]) -> dict[str, Any]:
     members = [
         each if isinstance(each, dict) else {"model": each} for each in (given if isinstance(given, list) else [given])
     ]
-    weights = [each["weight"] for each in members if "weight" in each]
+    weights = [each.get("weight", 1) for each in members] if any("weight" in each for each in members) else []
     bare = [{key: value for key, value in each.items() if key != "weight"} for each in members]
     panel["judges"] = [each["model"] if [*each] == ["model"] else each for each in bare]
-    return {**panel, "weights": weights} if weights and len(weights) == len(members) else panel
+    return {**panel, "weights": weights} if weights else panel
 
 
 def refuse_votes(data: dict[Any, Any]) -> None:
@@ -199,6 +199,7 @@ _PANEL = {
     **dict.fromkeys(("aggregate", "aggregation", "vote", "votes", "voting", "decision"), "aggregate"),
     **dict.fromkeys(("tie_break", "tie_breaker", "tiebreak", "on_tie", "ties", "tie"), "tie_break"),
     **dict.fromkeys(("weights", "weighting"), "weights"),
+    "quorum": "quorum",
 }
 """The words for the fields of a panel."""
 
