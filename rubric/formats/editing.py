@@ -18,13 +18,11 @@ from typing import Any
 from attrs import frozen
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.emitter import Emitter
-from ruamel.yaml.events import MappingEndEvent, SequenceEndEvent
 from ruamel.yaml.representer import RoundTripRepresenter
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString, SingleQuotedScalarString
 
 from rubric.formats.document import KeyPath
-from rubric.formats.insertion import Span, spans
+from rubric.formats.insertion import Span, spans, walk
 from rubric.formats.native.answers import ANSWERS
 from rubric.formats.native.rubric import KINDS
 from rubric.formats.yaml import fits_a_line, style_of
@@ -115,31 +113,27 @@ class _Comment:
     entry: _Entry | None = None  # the file, whose top is above it
 
 
-def _entries(node: Span | None, path: KeyPath = (), atoms: list[Span] | None = None) -> Iterator[_Entry]:
-    """Yield the entries in the order of the text, an outer one first; *atoms* gets what is written as one piece."""
-    if node is None or node.is_flow or not node.parts:
-        if node and atoms is not None:
-            atoms.append(node)
+def _entries(node: Span | None, path: KeyPath = ()) -> Iterator[_Entry]:
+    """Yield the entries in the order of the text, an outer one first."""
+    if node is None or node.is_flow:
         return
     step = 2 if node.is_mapping else 1
     for index, (name, value) in enumerate(zip(node.parts[::step], node.parts[step - 1 :: step], strict=True)):
-        if node.is_mapping and atoms is not None:
-            atoms.append(name)
         inner = (*path, name.key if node.is_mapping else index)
         yield _Entry(inner, name.start, value.end, node.column - 1, value.is_flow or not value.parts)
-        yield from _entries(value, inner, atoms)
+        yield from _entries(value, inner)
 
 
 def _take_comments(text: str) -> tuple[str, list[_Comment]]:
     """Return *text* without comments and blank lines, and these; those within braces or a text stay in it."""
-    atoms: list[Span] = []
-    entries = [*_entries(spans(text), (), atoms)]
+    entries = [*_entries(root := spans(text))]
     if not entries:
         return text, []
     starts, by_path = [entry.start for entry in entries], {entry.path: entry for entry in entries}
     inside = bytearray(len(text) + 1)
-    for atom in atoms:
-        inside[atom.start + 1 : atom.end] = bytes([1]) * (atom.end - atom.start - 1)
+    for span, _ in walk(root):
+        if span.is_flow or not span.parts:  # it is written as one piece
+            inside[span.start + 1 : span.end] = bytes([1]) * (span.end - span.start - 1)
     kept: list[str] = []
     comments: list[_Comment] = []
     waiting: list[str] = []  # lines above the next entry, or after the last
@@ -239,26 +233,11 @@ def _value(data: Any, key: str | int) -> Any:
 
 def _editor() -> YAML:
     yaml = YAML(typ="rt", pure=True)
-    yaml.Emitter = _Emitter
     yaml.Representer = _Representer
     yaml.preserve_quotes = True
     yaml.width = sys.maxsize
     yaml.indent(mapping=2, sequence=4, offset=2)
     return yaml
-
-
-class _Emitter(Emitter):
-    """Starts a new line after a flow mapping or list with a comment, where ruamel may run on into the next item."""
-
-    def expect_flow_mapping_key(self) -> None:
-        ends = isinstance(self.event, MappingEndEvent)
-        super().expect_flow_mapping_key()
-        self.no_newline = False if ends else self.no_newline
-
-    def expect_flow_sequence_item(self) -> None:
-        ends = isinstance(self.event, SequenceEndEvent)
-        super().expect_flow_sequence_item()
-        self.no_newline = False if ends else self.no_newline
 
 
 class _Representer(RoundTripRepresenter):

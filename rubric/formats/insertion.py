@@ -54,14 +54,14 @@ class Page:
     def comments(self, pattern: re.Pattern[str]) -> Iterator[tuple[int, re.Match[str]]]:
         """Yield what *pattern* matches outside of all keys and values, with its line."""
         matches = [*pattern.finditer(self.text)]
-        scalars = [span for span, _ in _walk(spans(self.text)) if span.key is not None] if matches else []
+        scalars = [span for span, _ in walk(spans(self.text)) if span.key is not None] if matches else []
         for match in matches:
             if not any(span.start <= match.start() < span.end for span in scalars):
                 yield self.text.count("\n", 0, match.start()) + 1, match
 
     def mappings(self) -> dict[tuple[int, int], KeyPath]:
         """Return the path of each mapping by its line and column; that of the innermost, where several start."""
-        return {(span.line, span.column): path for span, path in _walk(spans(self.text)) if span.is_mapping}
+        return {(span.line, span.column): path for span, path in walk(spans(self.text)) if span.is_mapping}
 
     def put(self, key: str, values: Mapping[KeyPath, Any]) -> str:
         """Return the text with *key* in mappings, whose paths have the *values*; an old value is replaced."""
@@ -129,7 +129,7 @@ def spans(text: str) -> Span | None:
     return root
 
 
-def _walk(root: Span | None) -> Iterator[tuple[Span, KeyPath]]:
+def walk(root: Span | None) -> Iterator[tuple[Span, KeyPath]]:
     """Yield all nodes from *root* on, each with the path of the value that it is, or is a key of."""
     waiting: list[tuple[Span, KeyPath]] = [] if root is None else [(root, ())]
     while waiting:
@@ -144,7 +144,7 @@ def _walk(root: Span | None) -> Iterator[tuple[Span, KeyPath]]:
 
 def insert_key(text: str, key: str, values: Mapping[KeyPath, Any]) -> str:
     """Return *text* with *key* in the mappings at the paths of *values*, each in the style of its mapping."""
-    mappings, edits = {path: span for span, path in _walk(spans(text)) if span.is_mapping}, []
+    mappings, edits = {path: span for span, path in walk(spans(text)) if span.is_mapping}, []
     for path, value in values.items():
         if path not in mappings:
             raise DumpError(f"there is no mapping at {path}")

@@ -36,6 +36,7 @@ from rubric.formats.document import (
     too_deep,
 )
 from rubric.internals.guesses import table
+from rubric.internals.secrets import redact
 from rubric.internals.text import shorten
 
 try:
@@ -292,6 +293,12 @@ def _write_item(mark: str, value: Any, path: tuple[Any, ...], indent: str, lines
 
 LONGEST_LINE = 600
 """The longest line of YAML that an error proposes."""
+
+
+def short_line(data: Any) -> str:
+    """Return *data* on one line, for an error; '' if that is too long, or would repeat a secret."""
+    line = on_a_line(data)
+    return line if len(line) <= LONGEST_LINE and redact(line) == line else ""
 
 
 def on_a_line(data: Any, indent: str | None = None) -> str:

@@ -25,10 +25,9 @@ from rubric.formats.native.meant_checks import (
     of_several,
 )
 from rubric.formats.native.meant_whole import has_all
-from rubric.formats.yaml import LONGEST_LINE, on_a_line
+from rubric.formats.yaml import on_a_line, short_line
 from rubric.internals.conversions import conversions, meant_value
 from rubric.internals.guesses import cures_in, metric_text, roles, table, word_cure
-from rubric.internals.secrets import redact
 from rubric.values.criteria import Criterion
 
 T = TypeVar("T")
@@ -86,7 +85,7 @@ def tell(
     mended = None if trying.get() or is_told else meant(data)
     if mended is None or ({*names} <= mended.keys() and all(value in data.values() for value in mended.values())):
         return None
-    if len(line := on_a_line(mended)) > LONGEST_LINE or redact(line) != line:  # a secret is not repeated
+    if not (line := short_line(mended)):
         return None
     line += _also(found, mended, data)
     left = {path[0] for path, error in found if len(path) == 1 and "leave it out" in message_of(error)}
@@ -101,17 +100,13 @@ def _also(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], d
     other = _OTHER.search(found[0][1].message)
     said = f", or {other[0]}" if other else ""
     said += _left_out(data)
-    if "contains_all" in meant.get("check", ()) and "all" not in repr(data):
-        said += ", or for one of them, contains_any"
-    said += ", which runs with --allow-scripts" * ("'type': 'python'" in repr(meant))
-    said += ", which holds where any number of the reply is so" * (".some(n =>" in repr(meant))
-    if (bounds := re.findall(r"output\.length (\S+) (\d+)", str(meant.get("check")))) and re.search(
-        "(?i)len", str(data)
-    ):
+    rows: Any = table()["also"]
+    fitting = (row for row in rows if re.search(row["meant"], repr(meant)) and re.search(row["typed"], repr(data)))
+    said += "".join(f", {row['says']}" for row in fitting)
+    bounds = re.findall(r"output\.length (\S+) (\d+)", str(meant.get("check")))
+    if bounds and re.search("(?i)len", str(data)):
         words = of_bounds([(sign, int(most)) for sign, most in bounds], are_words=True)
         said += f", or, of words, {on_a_line({**meant, **words})}"
-    if _ASKED in str(meant.get("tree")) and _ASKED not in str(data):
-        said += ", where a judge answers, and not code"
     tree = meant.get("tree", {})
     given = {*data} if isinstance(data, dict) else set[Any]()
     if {"unless", *CONDITIONS} & given and not {"tree", "ask", "then", "yes", "no"} & given:
@@ -146,10 +141,8 @@ def _tests_in(data: Any, meant: dict[str, Any]) -> list[dict[str, Any]]:
     if not isinstance(data, dict) or not {str(key).lower() for key in data} <= _WORTH.keys() or "text" not in meant:
         return []
     id_ = meant.get("id") or Criterion(meant["text"]).id
-    rows = [
-        (str(key).lower(), each) for key, held in data.items() for each in (held if isinstance(held, list) else [held])
-    ]
-    return [{"reply": reply, "expects": {id_: bool(_WORTH[key])}} for key, reply in rows]
+    given = {key: held if isinstance(held, list) else [held] for key, held in data.items()}
+    return [{"reply": each, "expects": {id_: bool(_WORTH[str(key).lower()])}} for key in given for each in given[key]]
 
 
 def _with_line(
@@ -238,9 +231,8 @@ def _with_text(found: dict[str, Any], data: dict[Any, Any], keys: Collection[str
     if "tree" in found:
         tree = _tree_of(given := found["tree"])
         words = [given.get(key) for key in _tree_words()["ask"]] if isinstance(given, dict) else []
-        asked = next(
-            (each for each in (*words, tree.get("ask") if isinstance(tree, dict) else 0) if isinstance(each, str)), ""
-        )
+        words += [tree.get("ask")] if isinstance(tree, dict) else []
+        asked = next((each for each in words if isinstance(each, str) and each), "")
         return ({"text": asked} if asked else {}) | {**found, "tree": tree}
     is_asked = " " in str(found.get("id", "")) or ("id" in found and found.keys() & {"levels", "choices"})
     if is_asked and not found.keys() & {"text", "check", "rubric"}:
@@ -321,11 +313,8 @@ def _beside_scale(rest: dict[str, Any], take: Callable[[str], Any]) -> Iterator[
         rest[key] = {"min": ends[0], "max": ends[1], "labels": rest.pop(texts)}
     if scaled and are_rows(rest.get("anchors")):  # examples, where alone they are its levels
         yield {"anchors": rest.pop("anchors")}
-    if (
-        (scaled or "anchors" in rest)
-        and not _scale_in(rest)
-        and isinstance(bar := next((rest.get(key) for key in _LOW.split() if key in rest), None), int | float)
-    ):
+    bar = next((rest[key] for key in _LOW.split() if key in rest), None)
+    if (scaled or "anchors" in rest) and not _scale_in(rest) and isinstance(bar, int | float):
         take(_LOW)
         yield {"min_score": bar}
 
@@ -362,7 +351,7 @@ def _without_slots(value: Any) -> Any:
         value = "\n\n".join(str(each["content"]) for each in value)
 
     def shown(slot: re.Match[str]) -> str:
-        names = [name_in(word_cure("keys", "Case", name, _GIVEN)) or name for name in re.split("[._]", slot[1])]
+        names = [field_of("Case", name, _GIVEN) for name in re.split("[._]", slot[1])]
         return next((_GIVEN[name] for name in names if name in _GIVEN), slot[0])
 
     return re.sub(r"\{\{\s*([\w.]+)\s*\}\}", shown, value) if isinstance(value, str) else value
@@ -409,6 +398,10 @@ def _is_asked(condition: object) -> bool:
     return " " in str(condition) and re.search(code, str(condition)) is None
 
 
+_HELD = re.compile(r"""(?:contains\(\s*[\w.]+\s*,\s*)?(['"])([^'"]+)\1\s*(?:\)|in [\w.]+)""")
+"""A condition that a text is in the reply, as in a workflow."""
+
+
 def _tree_in(rest: dict[str, Any]) -> dict[str, Any]:
     """Return the tree of questions that stands beside a text, or whose first question is a condition; {} if none."""
     own = {key: next((each for each in words if each in rest), "") for key, words in _tree_words().items()}
@@ -416,10 +409,8 @@ def _tree_in(rest: dict[str, Any]) -> dict[str, Any]:
         tree = {key: _branch(rest.pop(each)) for key, each in own.items()}
         return {"text": rest.pop("text", asked), "tree": tree}
     text = rest.get("text")
-    for key in CONDITIONS:  # as in a workflow
-        if held := re.fullmatch(
-            r"""(?:contains\(\s*[\w.]+\s*,\s*)?(['"])([^'"]+)\1\s*(?:\)|in [\w.]+)""", str(rest.get(key))
-        ):
+    for key in CONDITIONS:
+        if held := _HELD.fullmatch(str(rest.get(key))):
             del rest[key]
             return {"when": {"contains": held[2]}}
     if isinstance(rest.get("when"), str):
@@ -447,7 +438,7 @@ def _alone(key: str, value: Any, keys: Collection[str]) -> dict[str, Any]:
         return check_in(value) or {"check": value}
     if scale := _scaled(key, value, keys):
         return scale
-    if isinstance(value, int | float) and value < 0 and "weight" in (key, _field(key, keys)):
+    if isinstance(value, int | float) and value < 0 and "weight" in (key, field_of("Criterion", key, keys)):
         return {"polarity": "penalty", "weight": -value}
     return _named(key, value, keys)
 
@@ -463,20 +454,15 @@ def _scaled(key: str, value: Any, keys: Collection[str]) -> dict[str, Any]:
         return {"levels": {n: text for text, n in texts.items()}} if is_whole else {"choices": texts}
     if key in ("anchors", "examples") and isinstance(value, dict) and all(type(each) is int for each in value):
         return {"levels": value}
+    if isinstance(value, str) and re.fullmatch(_BOUND, value):
+        return {"min_score": value} if field_of("Criterion", key, keys) in ("required", "min_score") else {}
     if not isinstance(value, dict):
-        is_bar = (
-            isinstance(value, str) and _field(key, keys) in ("required", "min_score") and re.fullmatch(_BOUND, value)
-        )
-        return {"min_score": value} if is_bar else {}
+        return {}
     if key == "required" and len(value) == 1 and {*value} <= {"at_least", *_LOW.split()}:
         return {"min_score": next(iter(value.values()))}
-    bars = [each for word, each in value.items() if _field(str(word), keys) == "min_score"]
-    if (
-        key in ("levels", "scale", "range")
-        and len(bars) == 1
-        and len(value) == _ENDS + 1
-        and (scale := _scale_in(value))
-    ):
+    bars = [each for word, each in value.items() if field_of("Criterion", str(word), keys) == "min_score"]
+    is_scale = key in ("levels", "scale", "range") and len(value) == _ENDS + 1
+    if is_scale and len(bars) == 1 and (scale := _scale_in(value)):
         return {"levels": scale, "min_score": bars[0]}
     is_scored = key in ("scores", "score", "scoring") and all(isinstance(each, str) for each in value)
     return {"choices": value} if is_scored else {}
@@ -507,12 +493,12 @@ def _named(key: str, value: Any, keys: Collection[str]) -> dict[str, Any]:
         return {"text": value, **means}
     if means is not None and value is True:
         return means or {key: value}
-    return {_field(key, keys): value}
+    return {field_of("Criterion", key, keys): value}
 
 
-def _field(key: str, keys: Collection[str]) -> str:
-    """Return the field of a criterion that a *key* is a word for; itself if it is for none."""
-    return key if key in keys else name_in(word_cure("keys", "Criterion", key, keys)) or key
+def field_of(owner: str, key: str, keys: Collection[str]) -> str:
+    """Return the field of *owner*, one of *keys*, that a *key* is a word for; itself if it is for none."""
+    return key if key in keys else name_in(word_cure("keys", owner, key, keys)) or key
 
 
 def _scale_of(value: dict[Any, Any] | str) -> str:
@@ -541,13 +527,10 @@ def _values(key: str, value: Any, beside: Mapping[str, Any]) -> Iterator[Any]:
         yield value not in ("no", "never")
     elif key == "anchors" and are_rows(value):
         own = roles("replies")
-        rows: list[dict[Any, Any]] = [
-            {
-                "score" if str(each) in _WORTH else own.get(word, word): _WORTH.get(str(each), each)
-                for word, each in row.items()
-            }
-            for row in value
-        ]
+        rows = list[dict[Any, Any]]()
+        for row in value:
+            worth = {word: _WORTH.get(str(each), each) for word, each in row.items()}
+            rows.append({"score" if str(row[word]) in _WORTH else own.get(word, word): worth[word] for word in row})
         if [*map(len, rows)] != [*map(len, value)]:
             return
         low, high = _ends_of(beside.get("levels"))
@@ -560,37 +543,24 @@ def _values(key: str, value: Any, beside: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _levels(value: Any) -> Iterator[Any]:
-    texts = (
-        next((value[key] for key in ("labels", "texts", "descriptions", "anchors") if key in value), ())
-        if isinstance(value, dict)
-        else ()
-    )
-    if isinstance(texts, dict):
-        yield texts
-    ends = _ends_of(_scale_in(value)) if texts else (0, 0)
-    if isinstance(texts, list) and ends > (0, 0) and len(texts) in (2, ends[1] - ends[0] + 1):
-        numbers = ends if len(texts) == 2 else range(ends[0], ends[1] + 1)  # noqa: PLR2004 - those of both ends
-        yield dict(zip(numbers, texts, strict=True))
-    is_scale = isinstance(value, dict) and _scale_in(value)
-    if (
-        isinstance(value, dict)
-        and all(type(each) is int for each in value.values())
-        and (not is_scale or len(value) == _ENDS)
-    ):
-        yield is_scale or {number: text for text, number in value.items()}
-    if isinstance(value, dict) and all(len(re.findall(r"\d+", str(key))) == 1 for key in value):
-        yield {int(re.findall(r"\d+", str(key))[0]): text for key, text in value.items()}  # `score1_description`
+    if isinstance(value, dict):
+        scale = _scale_in(value)
+        texts = next((value[key] for key in ("labels", "texts", "descriptions", "anchors") if key in value), ())
+        if isinstance(texts, dict):
+            yield texts
+        low, high = _ends_of(scale) if texts else (0, 0)
+        if isinstance(texts, list) and high > 0 and len(texts) in (_ENDS, high - low + 1):
+            numbers = (low, high) if len(texts) == _ENDS else range(low, high + 1)
+            yield dict(zip(numbers, texts, strict=True))
+        if all(type(each) is int for each in value.values()) and (not scale or len(value) == _ENDS):
+            yield scale or {number: text for text, number in value.items()}
+        numbered = {key: re.findall(r"\d+", str(key)) for key in value}  # `score1_description`
+        if all(len(found) == 1 for found in numbered.values()):
+            yield {int(numbered[key][0]): text for key, text in value.items()}
     if ranges := _ranges_in(value):
         yield ranges
     for each in conversions("levels", value):
         yield f"{each[0]}..{each[1]}" if isinstance(each, tuple) else each
-
-
-def _ranges_in(value: Any) -> list[dict[str, Any]]:
-    """Return the ranges of scores with their texts, in rows that have one of both, whatever they are called; or []."""
-    rows = [sorted(row.values(), key=lambda each: isinstance(each, str)) for row in (value if are_rows(value) else ())]
-    are_ranges = all([*map(type, row)] == [list, str] for row in rows)
-    return [{"score_range": ends, "text": text} for ends, text in rows] if are_ranges else []
 
 
 def _choices(value: Any) -> Iterator[Any]:
@@ -606,13 +576,20 @@ def are_rows(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
 
 
-def _paired(value: Any) -> dict[str, float] | None:
-    """Return the texts in rows that have one and a number each, whatever they are called, with their numbers."""
-    rows = [
-        sorted(row.values(), key=lambda each: not isinstance(each, str)) for row in (value if are_rows(value) else ())
-    ]
-    is_paired = rows and all([type(each) for each in row] in ([str, int], [str, float]) for row in rows)
-    return {row[0]: row[1] for row in rows} if is_paired else None
+def _paired(value: Any) -> dict[str, float]:
+    """Return the texts in rows that have one and a number each, with their numbers; or {}."""
+    return dict(_pairs(value, int, float))
+
+
+def _ranges_in(value: Any) -> list[dict[str, Any]]:
+    """Return the ranges of scores with their texts, in rows that have one of both; or []."""
+    return [{"score_range": ends, "text": text} for text, ends in _pairs(value, list)]
+
+
+def _pairs(value: Any, *kinds: type) -> list[list[Any]]:
+    """Return text and value, of one of *kinds*, of rows that have both, whatever these are called; [] for others."""
+    rows = [sorted(row.values(), key=lambda each: type(each) is not str) for row in value] if are_rows(value) else []
+    return rows if all([*map(type, row)] in [[str, kind] for kind in kinds] for row in rows) else []
 
 
 def _fits(read: Read, beside: Mapping[str, Any], key: str, value: object) -> bool:
@@ -655,11 +632,9 @@ def _node(name: Any, nodes: Mapping[Any, Any], above: tuple[Any, ...]) -> Any:
     if not isinstance(name, str) or name not in nodes or name in above:
         return _branch(name)
     held = _branch(nodes[name])
-    return (
-        {key: each if key == "ask" else _node(each, nodes, (*above, name)) for key, each in held.items()}
-        if isinstance(held, dict)
-        else held
-    )
+    if not isinstance(held, dict):
+        return held
+    return {key: each if key == "ask" else _node(each, nodes, (*above, name)) for key, each in held.items()}
 
 
 _ASKED = "Is this so: it "
@@ -684,9 +659,8 @@ def _branch(data: Any) -> Any:
             if are_rows(rows) and all(len(row) == len(("when", "then")) for row in rows):
                 left = {"else": node.pop("no")} if "no" in node else {}
                 node[key] = {str(label): _branch(each) for label, each in (row.values() for row in rows)} | left
-        branches: dict[Any, Any] = next(
-            (node.pop(key) for key in _BRANCHES if isinstance(node.get(key), dict) and "ask" in node), {}
-        )
+        key = next((key for key in _BRANCHES if isinstance(node.get(key), dict) and "ask" in node), "")
+        branches: dict[Any, Any] = node.pop(key, {})
         if branches.keys() <= {"yes", "no"}:
             node |= branches
         elif len(branches) > 1 and node.keys() == {"ask"}:
@@ -699,11 +673,8 @@ def _branch(data: Any) -> Any:
         if len(rest) == 1 and not isinstance(rest.get("ask"), str):
             asked, is_negated = _question_in(next((rest[key] for key in ("ask", "check") if key in rest), rest))
             if asked:
-                ends = ("no", "yes") if is_negated else ("yes", "no")
-                node = {
-                    "ask": asked,
-                    **{key: node[end] for key, end in zip(("yes", "no"), ends, strict=True) if end in node},
-                }
+                ends = {"no": "yes", "yes": "no"} if is_negated else {"yes": "yes", "no": "no"}
+                node = {"ask": asked} | {key: node[end] for key, end in ends.items() if end in node}
         return node
     word = data if isinstance(data, bool) else {"pass": True, "fail": False}.get(str(data).lower(), data)
     return int(word) if isinstance(word, bool) else data

@@ -11,19 +11,10 @@ from typing import Any
 
 from rubric.errors import DefinitionError
 from rubric.formats.document import KeyPath
-from rubric.formats.fields import (
-    KEYS,
-    MOST,
-    SeveralError,
-    UnknownKeyError,
-    WrongKeyError,
-    problems_of,
-    write,
-)
-from rubric.formats.native.meant import Read, are_rows, name_in, reads
-from rubric.formats.yaml import LONGEST_LINE, on_a_line
-from rubric.internals.guesses import key_cure, kind_in_files, roles, word_cure
-from rubric.internals.secrets import redact
+from rubric.formats.fields import KEYS, MOST, SeveralError, UnknownKeyError, WrongKeyError, problems_of, write
+from rubric.formats.native.meant import Read, are_rows, field_of, name_in, reads
+from rubric.formats.yaml import short_line
+from rubric.internals.guesses import key_cure, kind_in_files, roles
 from rubric.runs.messages import run_of
 from rubric.values.runs import Message, ToolCall
 
@@ -58,8 +49,8 @@ def under_meant_keys(found: Problems, data: dict[Any, Any], read: Read, rounds: 
         if moved and isinstance(shared, dict) and isinstance(error.value, dict) and moved[2] not in shared:
             shared = {"defaults": {**shared, moved[2]: error.value}}
             known = {key: value for key, value in known.items() if key != error.key} | shared
-            is_shown = redact(line := on_a_line(shared)[1:-1]) == line and len(line) <= LONGEST_LINE
-            apart.append((path, WrongKeyError("", f"unknown key; {moved[1]}{line}") if is_shown else error))
+            line = short_line(shared)[1:-1]
+            apart.append((path, WrongKeyError("", f"unknown key; {moved[1]}{line}") if line else error))
         elif error.meant and error.meant not in reduce(getitem, within, known):
             typed[*within, error.meant] = error
             known = _with_key(known, within, error.key, error.meant)
@@ -147,7 +138,7 @@ def _answered(found: dict[str, Any], slots: Collection[str], keys: Collection[st
         found = found | {"messages": messages[:-1], "output": messages[-1].get("content")}
         if len(messages) == 2 and "input" not in found and messages[0].get("role") == "user":  # noqa: PLR2004 - both
             found = {"input": found.pop("messages")[0].get("content"), **found}
-    filled = {name: found.get(_field("Case", name, keys)) for name in slots}
+    filled = {name: found.get(field_of("Case", name, keys)) for name in slots}
     if filled := {name: text for name, text in filled.items() if isinstance(text, str)}:
         found["variables"] = {**(own := found.get("variables", {})), **filled, **own}
     return found
@@ -203,10 +194,9 @@ def _chat(name: str, listed: list[dict[Any, Any]]) -> dict[str, Any] | None:
         events = [_event(part) for each in listed for part in _apart(each)]
         return None if None in events else {name: events}
     said = [_message(part) for each in listed for part in _apart(each)]
-    if name == "turns" and all(
-        "input" in each and each.keys() <= {"input", "reference"} for each in map(_turn, listed)
-    ):
-        return {name: [each if len(each) > 1 else each["input"] for each in map(_turn, listed)]}
+    turns = [_turn(each) for each in listed if name == "turns"]
+    if turns and all("input" in each and each.keys() <= {"input", "reference"} for each in turns):
+        return {name: [each if len(each) > 1 else each["input"] for each in turns]}
     if any(each is None for each in said):
         return None
     is_asked = name == "turns" and all(each["role"] == "user" for each in said if each)
@@ -215,11 +205,11 @@ def _chat(name: str, listed: list[dict[Any, Any]]) -> dict[str, Any] | None:
 
 def _turn(data: dict[Any, Any]) -> dict[str, Any]:
     """Return a turn of the user with its words for what is said, and for the reference."""
-    own = {
-        key: "input" if roles("speakers").get(key) == "user" else _field("Case", key, ("input", "reference"))
-        for key in data
-    }
-    return {own[key]: value for key, value in data.items()}
+
+    def field(key: str) -> str:
+        return "input" if roles("speakers").get(key) == "user" else field_of("Case", key, ("input", "reference"))
+
+    return {field(str(key)): value for key, value in data.items()}
 
 
 def _asserted(data: Any, criterion: Callable[[Any], dict[str, Any] | None]) -> Any:
@@ -285,20 +275,15 @@ def _message(data: dict[Any, Any]) -> dict[str, Any] | None:
     if "role" not in data and len(said_by) != 1:
         return None
     said = "role" if "role" in data else said_by[0]
-    own = {_field("Message", key, KEYS[Message].values()): value for key, value in data.items() if key != said}
+    own = {field_of("Message", str(key), KEYS[Message].values()): value for key, value in data.items() if key != said}
     return {"role": roles("speakers").get(str(data[said]).lower(), data[said]), **own} if "content" in own else None
-
-
-def _field(owner: str, key: object, keys: Collection[str]) -> str:
-    """Return the field of *owner*, one of *keys*, that a *key* is a word for; itself if it is for none."""
-    return str(key) if key in keys else name_in(word_cure("keys", owner, str(key), keys)) or str(key)
 
 
 def _value(name: str, value: Any) -> Any:
     """Return the *value* of the field called *name* in the form that files have."""
     if name in _TEXTS and not isinstance(value, str):
         ((key, text), *more) = value.items() if isinstance(value, dict) and value else [("", None)]
-        is_one = isinstance(text, str) and not more and _field("Case", key, _TEXTS) in _TEXTS
+        is_one = isinstance(text, str) and not more and field_of("Case", str(key), _TEXTS) in _TEXTS
         return text if is_one else json.dumps(value, ensure_ascii=False)
     if name == "id" and isinstance(value, int):
         return str(value)
@@ -319,8 +304,8 @@ def _call(data: Any) -> Any:
         return {"name": data} if isinstance(data, str) else data
     keys, found, ids = KEYS[ToolCall].values(), dict[str, Any](), dict[str, Any]()
     for key, value in data.items():
-        name = "arguments" if str(key).endswith("parameters") else _field("ToolCall", key, keys)
-        name = name if name in keys else _field("ToolCall", _bare(key), keys)
+        name = "arguments" if str(key).endswith("parameters") else field_of("ToolCall", str(key), keys)
+        name = name if name in keys else field_of("ToolCall", _bare(key), keys)
         if _bare(key) in ("id", "call_id"):
             ids[key] = value
         elif name in found:
