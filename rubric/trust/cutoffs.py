@@ -38,9 +38,9 @@ from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.coefficients import share, widen, without_intervals
 from rubric.trust.criterion_agreement import by_weight
 from rubric.trust.inference import Codes, Floats, compact, folds_of, worth_of
-from rubric.trust.labels import Labels, as_labels
+from rubric.trust.labels import Labels, as_labels, number_in
 from rubric.trust.rates import balanced_accuracy, rates_of
-from rubric.trust.ratings import LEFT_OUT, as_judged, mark_of, match_labels, number_in, whole_of
+from rubric.trust.ratings import LEFT_OUT, as_judged, mark_of, match_labels, whole_of
 from rubric.view.plots import chart, part
 
 Aim = Literal["agreement", "balanced", "cost", "TPR", "TNR", "pass rate"]
@@ -231,10 +231,8 @@ def thresholds(
     if found is None or found.scale.kind != "verdict":
         cure, of = "label whether each should pass: {key: True}", {*every.criteria} - {""}
         if of and {c.id for c in rubric.judged if not isinstance(c.answer, Check)} <= of:
-            cure += (
-                "; write thresholds(grades, labels, by_rubric=True) to hold for right what the rubric makes of these "
-            )
-            cure += f"labels at its threshold, {rubric.threshold:g}"
+            what = f"what the rubric makes of these labels at its threshold, {rubric.threshold:g}"
+            cure += f"; write thresholds(grades, labels, by_rubric=True) to hold for right {what}"
         raise DefinitionError("labels", f"expected verdicts on the whole, got labels of criteria, or scores; {cure}")
     target = found.target[~np.isnan(found.target) & ~np.isnan(reach)]
     n, passed = len(target), int(target.sum())

@@ -83,14 +83,12 @@ class Baseline(NoTruth):
         """Write it to *path* as YAML or JSON, by its ending, below the *figures* that people read."""
         file, named = fields.as_path("path", path), figures["kind"]
         if (ending := file.suffix.lower()) not in ENDINGS:
-            shown = {".md": f"{named}._repr_markdown_()", ".html": f"{named}._repr_html_()"}.get(
-                ending, f"str({named})"
-            )
+            pages = {".md": f"{named}._repr_markdown_()", ".html": f"{named}._repr_html_()"}
+            shown = pages.get(ending, f"str({named})")
             cure = f"write {named}.dump({str(file.with_suffix('.yaml'))!r})"
             page = f"; for people, write from pathlib import Path; Path({str(file)!r}).write_text({shown}, 'utf-8')"
-            raise DefinitionError(
-                "path", f"it is data, to compare with, and ends in {', '.join(ENDINGS)}; {cure}{page}"
-            )
+            why = f"it is data, to compare with, and ends in {', '.join(ENDINGS)}"
+            raise DefinitionError("path", f"{why}; {cure}{page}")
         data = {**figures, "judge": self.judge, "digest": self.digest, "items": self.items, "groups": self.groups}
         with replacing(file) as out:
             plain = json.loads(json.dumps(data, default=methodcaller("item")))  # numpy's numbers as plain ones
@@ -198,10 +196,8 @@ def drift(now: Baseline, saved: Baseline | str | PathLike[str], risk: float = 0.
         why = "fewer than two candidates, or groups, are labelled" if mine.keys() & theirs.keys() else "no criterion is"
         raise DefinitionError("saved", f"{why} in both, so nothing can be compared")
     changes = [evolve(one, adjusted=p) for one, p in zip(found, holm([one.p for one in found]), strict=True)]
-    notes = []
-    for name, was, is_now in (("judge", before.judge, now.judge), ("rubric", before.digest, now.digest)):
-        if was != is_now:
-            notes.append(f"The {name} is another: {was} then, {is_now} now.")
+    named = (("judge", before.judge, now.judge), ("rubric", before.digest, now.digest))
+    notes = [f"The {what} is another: {was} then, {is_now} now." for what, was, is_now in named if was != is_now]
     notes += sentences(beside_holm([(one.id, one.interval, one.adjusted) for one in changes], risk))
     return Drift(tuple(changes), risk, tuple(notes), _right(now, before))
 
@@ -212,10 +208,8 @@ def _right(now: Baseline, before: Baseline) -> CriterionDifference | None:
     criteria, rows = set[str](), list[tuple[str, float, float]]()
     for criterion in [name for name in both if name] or both:  # the whole follows from the criteria
         mine, theirs = now.items[criterion], before.items[criterion]
-        pairs = [
-            (name, mine[name], theirs[name]) for name in mine if name in theirs and mine[name][1] == theirs[name][1]
-        ]
-        pairs = [pair for pair in pairs if None not in (*pair[1], *pair[2])]
+        pairs = [(name, mine[name], theirs[name]) for name in mine if name in theirs]
+        pairs = [pair for pair in pairs if pair[1][1] == pair[2][1] and None not in (*pair[1], *pair[2])]
         if pairs and all(value in (0, 1) for _, new, old in pairs for value in (*new, *old)):
             criteria.add(criterion)
             rows += [(name, float(a == b), float(c == d)) for name, (a, b), (c, d) in pairs]

@@ -138,9 +138,8 @@ class Labels(NoTruth):
         if twice := [name for name, count in named.items() if count > 1]:
             row = [row for row in self.rows if (row.key, row.criterion, row.rater) == twice[0]][1]
             said = f"{row.rater or 'the one rater'} labels {row.criterion or 'the whole'} of {row.key!r} twice"
-            raise DefinitionError(
-                row.place or "labels", f"{said}; keep one, or name each rater: from attrs import evolve; {_JOINED}"
-            )
+            cure = f"keep one, or name each rater: from attrs import evolve; {_JOINED}"
+            raise DefinitionError(row.place or "labels", f"{said}; {cure}")
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -302,11 +301,8 @@ def as_labels(value: Any) -> Labels:
         is_named = isinstance(next(iter(value.keys()), 0), str)  # by what its index has
         line = "labels.to_dict()" if is_named else "Labels(dict(enumerate(labels)), by='index')"
         raise DefinitionError("labels", f"a column is read by its index; write {line}")
-    cure = (
-        " (by place, write from rubric.trust import Labels; Labels(dict(enumerate(labels)), by='index'))"
-        if isinstance(value, list | tuple) or hasattr(value, "tolist")
-        else ""
-    )
+    by_place = " (by place, write from rubric.trust import Labels; Labels(dict(enumerate(labels)), by='index'))"
+    cure = by_place if isinstance(value, list | tuple) or hasattr(value, "tolist") else ""
     raise fields.refuse("labels", value, f"Labels, a mapping such as {{key: value}}{cure}, or the path of a file")
 
 
@@ -382,9 +378,8 @@ def _check_names(columns: Mapping[str, Any]) -> None:
             raise DefinitionError(f"columns.{name}", f"is not a field of a label{fields.suggest(name, _FIELDS)}")
         if isinstance(column, list | tuple | set) and name in ("value", "rater", "criterion"):
             of = "raters" if name == "rater" else "criteria"
-            raise DefinitionError(
-                f"columns.{name}", Wording("several columns have a name of their own; write ", **{of: [*column]})
-            )
+            said = Wording("several columns have a name of their own; write ", **{of: [*column]})
+            raise DefinitionError(f"columns.{name}", said)
         if not isinstance(column, str | int):
             raise fields.refuse(f"columns.{name}", column, "the name of a column")
 
@@ -412,9 +407,8 @@ def _of_all(wide: _Wide, held: Mapping[str, str], row: Mapping[str, Any]) -> dic
 
 def _check_wide(held: Mapping[str, str], row: Mapping[str, Any], source: str, wide: _Wide) -> None:
     if len(wide) > 1:
-        raise DefinitionError(
-            "criteria", "a table has columns of one kind: of raters or of criteria; name one of the two"
-        )
+        why = "a table has columns of one kind: of raters or of criteria; name one of the two"
+        raise DefinitionError("criteria", why)
     for name, of in wide.items():
         many = "raters" if name == "rater" else "criteria"
         for idle in (name, "value"):
@@ -422,9 +416,8 @@ def _check_wide(held: Mapping[str, str], row: Mapping[str, Any], source: str, wi
                 why = f"is not read where {many} name the columns; leave out one of the two"
                 raise DefinitionError(f"columns.{idle}", why)
         if name in row:
-            raise DefinitionError(
-                many, f"there is a column {name!r} too, which says of what each row is; leave out {many}"
-            )
+            why = f"there is a column {name!r} too, which says of what each row is"
+            raise DefinitionError(many, f"{why}; leave out {many}")
         for each in of:
             if each not in row:
                 raise DefinitionError(source, f"there is no column {each!r}{fields.suggest(each, map(str, row))}")
@@ -450,15 +443,13 @@ def _check_columns(
         named = ["key or index" if name == "index" else name for name in wanted]
         it = f"it {named[0].split()[0]}" if len(named) == 1 else "them key and value"
         call = f"call {it} in the file"
-        cures: tuple[str, ...] = (
-            (Wording("name it: ", columns=columns), call) if {*lacking} <= columns.keys() else (call,)
-        )
+        cures = [Wording("name it: ", columns=columns)] if {*lacking} <= columns.keys() else []
         several = [each for each in told if each in [*free, columns.get("value")]]
         if len(several) > 1 and "value" in wanted and columns["value"].lower() not in _CALLED["value"]:
-            cures = (*_ways(several, columns, row, held), call)
+            cures = [*_ways(several, columns, row, held)]
         why = f"expected a column {' and a column '.join(named)}, and there is none; "
         placed = "; if they are in the order of the results, add a column index, from 0" if "index" in wanted else ""
-        raise DefinitionError(source, Wording(why, cures, f" (there are: {', '.join(map(str, row))}){placed}"))
+        raise DefinitionError(source, Wording(why, (*cures, call), f" (there are: {', '.join(map(str, row))}){placed}"))
 
 
 def _ways(
@@ -477,13 +468,14 @@ def _ways(
 def _is_said(column: str, rows: Sequence[Mapping[str, Any]]) -> bool:
     """True if a *column* has numbers, or words for verdicts, in all cells that are not empty, and in one at least."""
     cells = [cell for row in rows if not _is_missing(cell := row.get(column))]
-    return bool(cells) and all(str(cell).strip().casefold() in SAID or _is_number(cell) for cell in cells)
+    return bool(cells) and all(str(cell).strip().casefold() in SAID or number_in(cell) is not None for cell in cells)
 
 
-def _is_number(value: object) -> bool:
-    with suppress(ValueError):
-        return math.isfinite(float(str(value)))
-    return False
+def number_in(value: Any) -> float | None:
+    """Return *value* as a finite number; None for anything else."""
+    with suppress(TypeError, ValueError):
+        return number if math.isfinite(number := float(value)) else None
+    return None
 
 
 def _plain(value: Any) -> str:
@@ -494,12 +486,10 @@ def _plain(value: Any) -> str:
 
 
 def _weight(value: Any, place: str) -> float:
-    if _is_missing(value):
-        return 1.0
-    with suppress(TypeError, ValueError):
-        if 0 < (weight := float(value)) < math.inf:
-            return weight
-    raise DefinitionError(f"{place}.weight", f"expected a number above 0, got {shorten(repr(value))}")
+    weight = 1.0 if _is_missing(value) else number_in(value)
+    if weight is None or weight <= 0:
+        raise DefinitionError(f"{place}.weight", f"expected a number above 0, got {shorten(repr(value))}")
+    return weight
 
 
 def _is_missing(value: Any) -> bool:

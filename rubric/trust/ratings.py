@@ -25,7 +25,7 @@ from rubric.embed import Check, Finding, Wording, fields, shorten
 from rubric.results import Record, Scored, places_by
 from rubric.suites.report import Report
 from rubric.trust.inference import Codes, Floats
-from rubric.trust.labels import OUTCOMES, SAID, Label, Labels, Value
+from rubric.trust.labels import OUTCOMES, SAID, Label, Labels, Value, number_in
 
 Kind = Literal["verdict", "number", "option"]
 _Result = Grade | Ungraded | Record
@@ -117,14 +117,6 @@ def _share_of(number: float) -> str:
 
 LEFT_OUT = "; if it is not a label, leave its cell empty"
 """The end of the message on a text that is no label, such as `n/a`."""
-
-
-def number_in(value: Value) -> float | None:
-    """Return *value* as a finite number; None for anything else."""
-    try:
-        return number if math.isfinite(number := float(value)) else None
-    except ValueError:
-        return None
 
 
 VERDICT, UNIT = Scale("verdict"), Scale("number", 0.0, 1.0)
@@ -248,7 +240,8 @@ def as_judged(grades: object, field: str = "grades") -> Judged:
 def _judged_of(results: Sequence[_Result]) -> Judged:
     said: dict[str, list[Finding | None]] = {}
     scales: dict[str, Scale] = {}
-    rubrics = {result.rubric for result in results if not isinstance(result, Record)}
+    live = [result for result in results if not isinstance(result, Record)]
+    rubrics = {result.rubric for result in live}
     for rubric in rubrics:
         scales |= {criterion.id: scale_of(criterion) for criterion in rubric.judged}
     for row, result in enumerate(results):
@@ -266,8 +259,11 @@ def _judged_of(results: Sequence[_Result]) -> Judged:
     graded = [result for result in results if _outcome(result).score is not None]  # rows that no judge saw have none
     judges = Counter(map(_judge, graded or results))
     names = sorted({name for _, name in judges})
-    shown = [None if isinstance(result, Record) else result.candidate for result in results]
     anchors = {rubric: {anchor.response for one in rubric.judged for anchor in one.anchors} for rubric in rubrics}
+
+    def is_anchor(one: _Result) -> bool:
+        return not isinstance(one, Record) and getattr(one.candidate, "output", None) in anchors[one.rubric]
+
     return Judged(
         tuple(result.key for result in results),
         tuple(n if result.index is None else result.index for n, result in enumerate(results)),
@@ -281,14 +277,9 @@ def _judged_of(results: Sequence[_Result]) -> Judged:
         digests,
         judges,
         frozenset(mark for each in results for mark in each.chosen_by),
-        frozenset(
-            one.labels for r in results if not isinstance(r, Record) for one in r.calibrated.values() if one.labels
-        ),
+        frozenset(one.labels for result in live for one in result.calibrated.values() if one.labels),
         results=tuple(results),
-        anchored=tuple(
-            not isinstance(r, Record) and each is not None and each.output in anchors[r.rubric]
-            for r, each in zip(results, shown, strict=True)
-        ),
+        anchored=tuple(map(is_anchor, results)),
     )
 
 
@@ -433,10 +424,8 @@ def match_labels(given: Judged, labels: Labels) -> list[Ratings]:
         name, scale, values = _column(given, criterion, [label.value for label in mine], mine[0].place or "labels")
         people, weights, raters = _tabulate(mine, rows_of, len(given), scale)
         if np.isnan(people).all():
-            turned = (
-                "; by rater, write Labels.by_rater({key: {rater: value}})" if {*raters} & {*given.keys} - {""} else ""
-            )
-            raise DefinitionError("labels", _no_match(given, mine[0].key, by) + turned)
+            cure = "; by rater, write Labels.by_rater({key: {rater: value}})" * bool({*raters} & {*given.keys} - {""})
+            raise DefinitionError("labels", _no_match(given, mine[0].key, by) + cure)
         unmatched = tuple(label.key for label in mine if label.key not in rows_of)
         among, left = (given.groups, given.grouped, raters), (unmatched, given.names, seen)
         out.append(Ratings(name, scale, values, people, *among, weights, *left, labels.counts_seen))
@@ -459,33 +448,29 @@ def _by_criterion(labels: Labels) -> dict[str, list[Label]]:
     return found
 
 
-def whole_of(grades: Iterable[Any], labels: Labels) -> Labels:
-    """Return the verdicts on the whole to which *labels* of all criteria lead by the rubric of *grades*."""
-    results = [*grades]
-    given, said = as_judged(results), dict[tuple[str, str], dict[str, Label]]()
+def whole_of(results: Sequence[Grade | Ungraded], labels: Labels) -> Labels:
+    """Return the verdicts on the whole to which *labels* of all criteria lead by the one rubric of *results*."""
+    rubric, given = results[0].rubric, as_judged(results)
+    cure = "label whether each should pass: {key: True}"
+    if rubric.evidence or any(criterion.evidence for criterion in rubric.judged):
+        why = "labels have no quotes, and the rubric asks for some, so that it cannot decide by labels"
+        raise DefinitionError("grades", f"{why}; {cure}")
     rows_of, _ = labels.rows_by_name(given.keys, given.places)
+    said = dict[tuple[str, str], dict[str, Label]]()
     for label in labels:
-        said.setdefault((label.key, label.rater), {})[label.criterion] = label
+        if label.criterion and label.key in rows_of:
+            said.setdefault((label.key, label.rater), {})[label.criterion] = label
     found = []
     for (key, _), mine in said.items():
-        for result in [results[row] for row in rows_of.get(key, ())][:1]:
-            rubric = result.rubric
-            if rubric.evidence or any(criterion.evidence for criterion in rubric.judged):
-                why = "labels have no quotes, and the rubric asks for some, so that it cannot decide by labels"
-                raise DefinitionError("grades", f"{why}; label whether each should pass: {{key: True}}")
-            own = dict(zip([criterion.id for criterion in rubric.judged], result.findings, strict=False))
-            findings = [
-                _said_of(criterion, mine.get(criterion.id), own.get(criterion.id)) for criterion in rubric.judged
-            ]
-            if None not in findings:
-                judged = evolve(result, judge=Judge("offline"), votes=(), findings=tuple(findings))
-                few = [label for label in mine.values() if label.criterion]
-                seen = any(label.judge_seen for label in few)
-                found.append(evolve(few[0], criterion="", value=judged.rescore().passed, reason="", judge_seen=seen))
+        result = results[rows_of[key][0]]
+        own = dict(zip([criterion.id for criterion in rubric.judged], result.findings, strict=False))
+        findings = [_said_of(criterion, mine.get(criterion.id), own.get(criterion.id)) for criterion in rubric.judged]
+        if None not in findings:
+            judged = evolve(result, judge=Judge("offline"), votes=(), findings=tuple(findings))
+            first, seen = next(iter(mine.values())), any(label.judge_seen for label in mine.values())
+            found.append(evolve(first, criterion="", value=judged.rescore().passed, reason="", judge_seen=seen))
     if not found:
-        raise DefinitionError(
-            "labels", "nobody labels all criteria of a candidate; label whether each should pass: {key: True}"
-        )
+        raise DefinitionError("labels", f"nobody labels all criteria of a candidate; {cure}")
     return evolve(labels, rows=found, column="")
 
 
@@ -503,10 +488,8 @@ def _said_of(criterion: Criterion, label: Label | None, own: Finding | None) -> 
 def _check_whole(given: Judged, column: str, raters: AbstractSet[str]) -> None:
     """Raise for labels of the whole from a *column*, or by *raters*, of the name of a criterion."""
     if named := [name for name in given.columns if name and name in {column, *raters}]:
-        what = (
-            f"{' and '.join(map(repr, named))} {'is a criterion' if len(named) == 1 else 'are criteria'} of the grades"
-        )
-        why = f"{what}, and labels without a criterion are of the whole; read them with "
+        what = f"{' and '.join(map(repr, named))} {'is a criterion' if len(named) == 1 else 'are criteria'}"
+        why = f"{what} of the grades, and labels without a criterion are of the whole; read them with "
         other = "if they are of the whole, call the column value" if column in named else "people take other names"
         raise DefinitionError("labels", Wording(why, Wording(criteria=named), f"; {other}"))
 

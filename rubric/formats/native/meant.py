@@ -232,7 +232,7 @@ def _with_text(found: dict[str, Any], data: dict[Any, Any], keys: Collection[str
         tree = _tree_of(given := found["tree"])
         words = [given.get(key) for key in _tree_words()["ask"]] if isinstance(given, dict) else []
         words += [tree.get("ask")] if isinstance(tree, dict) else []
-        asked = next((each for each in words if isinstance(each, str) and each), "")
+        asked = next((each for each in words if isinstance(each, str)), "")
         return ({"text": asked} if asked else {}) | {**found, "tree": tree}
     is_asked = " " in str(found.get("id", "")) or ("id" in found and found.keys() & {"levels", "choices"})
     if is_asked and not found.keys() & {"text", "check", "rubric"}:
@@ -526,20 +526,22 @@ def _values(key: str, value: Any, beside: Mapping[str, Any]) -> Iterator[Any]:
     elif key == "required" and value in ("yes", "no", "gate", "always", "never"):
         yield value not in ("no", "never")
     elif key == "anchors" and are_rows(value):
-        own = roles("replies")
-        rows = list[dict[Any, Any]]()
-        for row in value:
-            worth = {word: _WORTH.get(str(each), each) for word, each in row.items()}
-            rows.append({"score" if str(row[word]) in _WORTH else own.get(word, word): worth[word] for word in row})
-        if [*map(len, rows)] != [*map(len, value)]:
-            return
-        low, high = _ends_of(beside.get("levels"))
-        yield rows
-        if high > low and all(type(row.get("score")) is int for row in rows):
-            yield [{**row, "score": round((row["score"] - low) / (high - low), 4)} for row in rows]
+        yield from _anchors(value, *_ends_of(beside.get("levels")))
     elif key == "min_score" and (found := re.fullmatch(_BOUND + r"|(\d+(?:\.\d+)?)", str(value))):
         number, ends = float(found[1] or found[2]), _ends_of(beside.get("levels"))
         yield round((number - ends[0]) / (ends[1] - ends[0]), 4) if ends > (0, 0) and number % 1 == 0 else number
+
+
+def _anchors(value: list[dict[Any, Any]], low: int, high: int) -> Iterator[list[dict[Any, Any]]]:
+    """Yield the examples in *value* by our keys, as they are scored, and with scores from *low* to *high* as shares."""
+    own, rows = roles("replies"), list[dict[Any, Any]]()
+    for row in value:
+        worth = {word: _WORTH.get(str(each), each) for word, each in row.items()}
+        rows.append({"score" if str(row[word]) in _WORTH else own.get(word, word): worth[word] for word in row})
+    if [*map(len, rows)] == [*map(len, value)]:
+        yield rows
+        if high > low and all(type(row.get("score")) is int for row in rows):
+            yield [{**row, "score": round((row["score"] - low) / (high - low), 4)} for row in rows]
 
 
 def _levels(value: Any) -> Iterator[Any]:

@@ -105,13 +105,11 @@ def _json_in(value: Mapping[Any, Any]) -> dict[str, Any]:
         return {}
     schema: dict[str, Any] = {**({"type": "number"} if any("imum" in each for each in said) else {}), **said}
     for key, at in reversed(steps):
-        one = {"type": "object", "properties": {key: schema}, "required": [key]}
-        each = {
-            "type": "array",
-            "prefixItems": [*({} for _ in range(int(at or 0))), schema],
-            "minItems": int(at or 0) + 1,
-        }
-        schema = one if key else each
+        if key:
+            schema = {"type": "object", "properties": {key: schema}, "required": [key]}
+        else:
+            items = [*({} for _ in range(int(at))), schema]
+            schema = {"type": "array", "prefixItems": items, "minItems": len(items)}
     return {"fits_schema": schema}
 
 
@@ -210,9 +208,8 @@ def of_several(parts: list[Any], *, is_all: bool, are_checks: bool) -> dict[str,
     if are_checks and all(isinstance(each, str) for each in texts):
         return {"check": {f"contains_{'all' if is_all else 'any'}": texts}}
     rows = [each if isinstance(each, str) and not are_checks else _row(each) for each in parts]
-    if (
-        not rows or {} in rows or (not is_all and any("polarity" in row for row in rows))
-    ):  # what must not hold fails all
+    is_denied = not is_all and any("polarity" in row for row in rows)  # what must not hold fails all
+    if not rows or {} in rows or is_denied:
         return {}
     how = {"aggregation": "min"} if is_all else {"threshold": 100 // len(rows) / 100, "all_or_nothing": True}
     return {"rubric": {**how, "criteria": rows}}
@@ -241,19 +238,12 @@ def _bound(name: str, value: Any) -> dict[str, Any]:
     given = {typed[1]: int(typed[2])} if typed else value if isinstance(value, dict) else {found[1]: value}
     bounds, unit = list[tuple[str, int]](), found[2]
     for key, most in given.items():
-        word, _, of = (
-            str(key).partition("_")
-            if key in (f"{end}_{of}" for end in ("max", "min") for of in _UNITS)
-            else (str(key), "", "")
-        )
-        unit = of or unit
+        named = re.fullmatch("(max|min)_(words|chars|characters|length)", str(key))
+        word, unit = named.groups() if named else (str(key), unit)
         if word not in roles("bounds") or type(most) is not int:
             return {}
         bounds.append((roles("bounds")[word], most))
     return of_bounds(bounds, are_words=unit.startswith("word"))
-
-
-_UNITS = ("words", "chars", "characters", "length")
 
 
 def of_bounds(bounds: list[tuple[str, int]], *, are_words: bool) -> dict[str, Any]:

@@ -36,12 +36,8 @@ def criteria_apart(
         own: Any = value
         if isinstance(value, list):
             is_each = field == "weight" and len(value) == len(rows)
-            own = (
-                dict(zip([each[0] for each in ids], value, strict=True))
-                if is_each
-                else dict.fromkeys(map(str, value), True)
-            )
-            own = own if is_each or field == "required" else {}
+            gates = dict.fromkeys(map(str, value), True) if field == "required" else {}
+            own = dict(zip([each[0] for each in ids], value, strict=True)) if is_each else gates
         if isinstance(own, dict) and own and all(any(name in each for each in ids) for name in own):
             mine = [[each for name, each in own.items() if name in names] for names in ids]
             rows = [row | dict(zip([field], each, strict=False)) for row, each in zip(rows, mine, strict=True)]
@@ -74,23 +70,14 @@ _VERDICTS = ("expect", "expects", "expected", "verdict", "label", "outcome", "re
 def meant_test(data: Any, read: Callable[[Any], object]) -> dict[str, Any] | None:
     """Return the test of a rubric that *data* is meant for, or None; *read* takes it."""
     found, keys = dict[str, Any](), KEYS[RubricTest].values()
+    ours = {"score", *_VERDICTS, *roles("met"), *roles("ends")}
     for key, value in data.items() if isinstance(data, dict) else ():
         is_held = key in _VERDICTS and isinstance(value, dict)
-        is_answers = is_held and not value.keys() & {
-            "score",
-            "passes",
-            "fails",
-            *_VERDICTS,
-            *roles("met"),
-            *roles("ends"),
-        }
+        is_answers = is_held and not value.keys() & ours
         for name, each in {"expects": value}.items() if is_answers else (value if is_held else {key: value}).items():
             cure = word_cure("keys", "RubricTest", str(name), keys)
-            field = (
-                roles("met").get(str(each).lower(), "")
-                if name in _VERDICTS and not (name in keys and each is True)
-                else ""
-            )
+            is_verdict = name in _VERDICTS and not (name in keys and each is True)
+            field = roles("met").get(str(each).lower(), "") if is_verdict else ""
             bounds = [*each.items()] if isinstance(each, dict) else re.findall(r"^([<>]=) ?(\d+(?:\.\d+)?)$", str(each))
             ends = bounds if name == "score" else [(name, each)]
             if field:

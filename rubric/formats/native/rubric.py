@@ -22,7 +22,7 @@ from rubric.formats.native.meant_rubrics import criteria_apart, meant_test
 from rubric.formats.native.meant_whole import has_all
 from rubric.formats.native.runs import read_candidate
 from rubric.formats.notes import Loading
-from rubric.formats.yaml import LONGEST_LINE, on_a_line
+from rubric.formats.yaml import on_a_line, short_line
 from rubric.internals.fields import as_share, check_number, names_a_file, refuse_path
 from rubric.internals.guesses import criteria_of, word_cure
 from rubric.internals.text import shorten
@@ -151,21 +151,15 @@ def read_criteria(data: Any) -> list[Criterion]:
         line = f"; {'such as' if is_scale else 'write'} criteria: {on_a_line(meant)}" if None not in meant else ""
         raise DefinitionError("", f"expected a list of criteria, got a mapping{line}")
     rows = [each for each in fields.as_list(data, "a list of criteria") if isinstance(each, dict)]
-    texts = {
-        each["id"]: each["text"]
-        for each in rows
-        if isinstance(each.get("id"), str) and isinstance(each.get("text"), str)
-    }
+    named = (each for each in rows if isinstance(each.get("id"), str) and isinstance(each.get("text"), str))
+    texts = {each["id"]: each["text"] for each in named}
     for index, item in enumerate(data):
         with gathering.at(index):
-            row: Any = item  # a condition may be another criterion, by its id
-            if isinstance(item, dict) and any(item.get(key) for key in CONDITIONS):
-                row = {
-                    key: texts.get(str(*each) if isinstance(each, list) and len(each) == 1 else str(each), each)
-                    if key in CONDITIONS
-                    else each
-                    for key, each in item.items()
-                }
+            row: Any = item
+            for key in CONDITIONS if isinstance(item, dict) else ():  # it may be another criterion, by its id
+                one = item.get(key)
+                name = str(one[0] if isinstance(one, list) and len(one) == 1 else one)
+                row = {**row, key: texts[name]} if one and name in texts else row
             criterion = read_or_tell(_read_one, row, meant_row)
             criteria.append(criterion)
             first = seen.setdefault(criterion.id, index)
@@ -190,16 +184,11 @@ def read_rubric(data: Any) -> Rubric:
     given = _with_apart(given, gathering)
     kinds = [key for key in given if key in KINDS]
     known = {*KINDS, *fields.KEYS[Rubric].values()}
-    if (
-        len(given) == 1
-        and not given.keys() & known
-        and isinstance(one := next(iter(given.values())), str)
-        and " " not in one
-    ):
+    one = next(iter(given.values())) if len(given) == 1 and not given.keys() & known else None
+    if isinstance(one, str) and " " not in one:
         if names_a_file(one):
-            raise DefinitionError(
-                "", f"no file is read so; in a case, write rubric: file://{one.removeprefix('file://')}"
-            )
+            cure = f"in a case, write rubric: file://{one.removeprefix('file://')}"
+            raise DefinitionError("", f"no file is read so; {cure}")
         cure = f"a rubric with a name, under `rubrics`, is that of a case; there, write rubric: {{ref: {one}}}"
         raise DefinitionError("", f"{cure}; elsewhere its criteria are written out")
     if given and not given.keys() & known:  # criteria by their ids, or weights by texts
@@ -238,19 +227,15 @@ def _as_mapping(data: Any) -> Data:
 def _whole_in(data: Any) -> dict[str, Any] | None:
     """Return the rubric that a list of criteria is, or one under its own name with the keys beside it; None if none."""
     held = data.get("rubric") if isinstance(data, dict) else None
-    own = (
-        {"rubric" if key in ("name", "title", "id") else key: each for key, each in held.items()}
-        if isinstance(held, dict)
-        else {}
-    )
+    fields_of = held.items() if isinstance(held, dict) else ()
+    own = {"rubric" if key in ("name", "title", "id") else key: each for key, each in fields_of}
     beside = {key: each for key, each in data.items() if key != "rubric"} if own else {}
     rows = data if isinstance(data, list) else own.get("criteria", beside.get("criteria")) if own else None
     if not isinstance(rows, list) or own.keys() & beside.keys() or trying.get():
         return None
     meant = [meant_row(each) or each if isinstance(each, dict) else each for each in rows]
     whole = {**own, **beside, "criteria": meant}
-    is_whole = reads(read_rubric, whole) and len(line := on_a_line(whole)) <= LONGEST_LINE and has_all(data, line)
-    return whole if is_whole else None
+    return whole if reads(read_rubric, whole) and (line := short_line(whole)) and has_all(data, line) else None
 
 
 def _with_apart(given: Data, gathering: Gathering) -> Data:
@@ -259,10 +244,8 @@ def _with_apart(given: Data, gathering: Gathering) -> Data:
         return given
     used, rows = criteria_apart(given, meant_row)
     meant = [meant_row(each) or (each if reads(_read_one, each) else None) for each in rows if used]
-    line = on_a_line(meant)
-    if not used or None in meant or len(line) > LONGEST_LINE:
-        return given
-    if not has_all({key: each for key, each in given.items() if key in ("criteria", *used)}, line):
+    line = short_line(meant) if used and None not in meant else ""
+    if not line or not has_all({key: each for key, each in given.items() if key in ("criteria", *used)}, line):
         return given
     also = f", and leave out {', '.join(map(repr, used[1:]))}" if used[1:] else ""
     with gathering.at(used[0]):
@@ -282,9 +265,8 @@ def _threshold_cure(given: Data) -> str:
     """Return the end of the message on the threshold of a rubric, *given* in points, or with a second one; or ''."""
     match given:
         case {"threshold": dict(ends)} if 0 < len(ends) < 3:  # noqa: PLR2004 - bars
-            shares = [
-                each if isinstance(each, float) else as_share(f"{each}%".replace("%%", "%")) for each in ends.values()
-            ]
+            parts = (each if isinstance(each, float) else f"{each}%".replace("%%", "%") for each in ends.values())
+            shares = [as_share(each) if isinstance(each, str) else each for each in parts]
             if any(each is None or not 0 < each <= 1 for each in shares):
                 return ""
             *low, high = sorted(map(float, filter(None, shares)))
@@ -298,12 +280,8 @@ def _threshold_cure(given: Data) -> str:
                 return f"; {least} on the scale from {first} to {last} is threshold: {share:.3g}"
             points = [each.get("points", each.get("weight", 1)) if isinstance(each, dict) else 1 for each in rows]
             whole = sum(each for each in points if isinstance(each, int | float) and each > 0)
-            is_within = 1 < least <= whole and whole != len(points)
-            return (
-                f"; {least} of the {whole} points of its criteria is threshold: {least / whole:.3g}"
-                if is_within
-                else ""
-            )
+            if 1 < least <= whole != len(points):
+                return f"; {least} of the {whole} points of its criteria is threshold: {least / whole:.3g}"
     return ""
 
 

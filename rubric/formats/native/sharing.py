@@ -21,9 +21,8 @@ from rubric.formats.document import steps_of
 from rubric.formats.fields import KEYS, SeveralError, UnknownKeyError, WrongKeyError, mismatch
 from rubric.formats.json_values import each_text
 from rubric.formats.rubric_items import free_name
-from rubric.formats.yaml import LONGEST_LINE, on_a_line, to_yaml
+from rubric.formats.yaml import on_a_line, short_line, to_yaml
 from rubric.internals.guesses import key_cure, word_cure
-from rubric.internals.secrets import redact
 from rubric.suites.cases import Case
 from rubric.suites.slots import LIKE_SLOT, SLOT, VARIABLES, check_slots, checks_in, fill_slots, text_of, texts_in
 
@@ -107,16 +106,15 @@ def _meant_rows(matrix: Any) -> str:
         axes = {name: values for name, values in matrix.items() if name not in ("exclude", "include")}
         left, more = (matrix.get(key, []) for key in ("exclude", "include"))
         is_large = math.prod(map(len, axes.values())) > _MOST_CELLS  # a file may be anybody's
-        if is_large or any(not isinstance(cell, dict) for cell in [*left, *more]):
-            return example
-        if any(cell.keys() != axes.keys() for cell in more):
+        are_cells = all(isinstance(cell, dict) for cell in [*left, *more])
+        if is_large or not are_cells or any(cell.keys() != axes.keys() for cell in more):
             return example
         crossed = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
         cells = [cell for cell in crossed if not any(cell.items() >= each.items() for each in left)] + more
     else:
         return example
-    line = on_a_line({"matrix": [*map(_row_of, cells)]})[1:-1]
-    return f"write {line}" if cells and len(line) <= LONGEST_LINE else example
+    line = short_line({"matrix": [*map(_row_of, cells)]})[1:-1] if cells else ""
+    return f"write {line}" if line else example
 
 
 _MODELS = {"model", "models", "target", "targets", "provider", "providers", "llm"}
@@ -169,8 +167,7 @@ def fill_shared(key: str, value: Any, variables: Any, case: Data | None = None) 
     def line(text: str, meant: str) -> str:
         known = {name: f"{{{{ {name} }}}}" for name in names}
         whole = each_text(value, lambda each: meant if each == text else _with_values(known, each))
-        shared = on_a_line({key: whole})[1:-1]
-        shared = shared if len(shared) <= LONGEST_LINE else on_a_line(meant)
+        shared = short_line({key: whole})[1:-1] or on_a_line(meant)
         return f"{shared}, which all cases share" if case is not None else shared
 
     check_slots(value, names, key, line, _braces(key), given=given)
@@ -180,8 +177,8 @@ def fill_shared(key: str, value: Any, variables: Any, case: Data | None = None) 
 def _variables_with(case: Data, name: str) -> str:
     """Return the variables of *case* with its field that *name* is, or is a word for; '' if it has none."""
     value = _field_for(case, name)
-    line = on_a_line({"variables": {**_mapping(case.get("variables")), name: value}})[1:-1]
-    return line if value is not None and len(line) <= LONGEST_LINE and redact(line) == line else ""
+    line = short_line({"variables": {**_mapping(case.get("variables")), name: value}})[1:-1]
+    return "" if value is None else line
 
 
 def _field_for(case: Data, name: str) -> Any:
@@ -229,10 +226,9 @@ def refuse_unfilled(case: Data) -> None:
             said = "would stay as it is: several values of a variable are the rows of the suite's matrix"
             raise DefinitionError(key, f"{found[0][0]} {said}; {_meant_rows(lists)}, and leave them out of the case")
         if slots:
-            line = on_a_line({key: each_text(case[key], partial(_with_values, known))})[1:-1]
-            shown = f"write {line}" if len(line) <= LONGEST_LINE else "write what it stands for"
+            line = short_line({key: each_text(case[key], partial(_with_values, known))})[1:-1]
             said = f"{slots[0]} would stay as it is: a case's own texts have no slots"
-            raise DefinitionError(key, f"{said}; {shown}; {_braces(key)}")
+            raise DefinitionError(key, f"{said}; write {line or 'what it stands for'}; {_braces(key)}")
 
 
 def _with_values(known: Data, text: str) -> str:
@@ -333,7 +329,6 @@ def _template(key: str, cases: Sequence[Data]) -> list[Any]:
     if not all(key in case for case in cases):
         return []
     found = [cases[0][key], *(_with_slots(case[key], case) for case in cases[:5] if key in _FILLED)]
-
     return [value for value in found if all(_becomes(value, key, case) for case in cases)][:1]
 
 

@@ -20,7 +20,7 @@ from rubric.formats.native.rubric import loading_of, meant_row, read_images, rea
 from rubric.formats.native.runs import read_call, read_message, read_metrics, read_run
 from rubric.formats.native.sharing import fill_shared, refuse_unfilled, share, spread, with_variables
 from rubric.formats.notes import Loading, Notes
-from rubric.formats.yaml import LONGEST_LINE, on_a_line
+from rubric.formats.yaml import on_a_line, short_line
 from rubric.internals.fields import names_a_file, nearest, suggest
 from rubric.suites.cases import Case, Turn
 from rubric.suites.slots import SLOT, fill_slots, texts_in
@@ -79,10 +79,10 @@ def _read_suite(data: Any) -> Suite:
 
 def _read_typed(data: dict[Any, Any]) -> Suite:
     given, origin = spread(data)
-    if isinstance(cases := given.get("cases"), dict) and all(isinstance(each, dict) for each in cases.values()):
-        line = on_a_line([{"id": str(name), **case} for name, case in cases.items()])
-        if len(line) <= LONGEST_LINE:
-            raise DefinitionError("cases", f"expected a list of cases, got a mapping; write cases: {line}")
+    named = cases if isinstance(cases := given.get("cases"), dict) else {}
+    are_cases = bool(named) and all(isinstance(each, dict) for each in named.values())
+    if are_cases and (line := short_line([{"id": str(name), **case} for name, case in named.items()])):
+        raise DefinitionError("cases", f"expected a list of cases, got a mapping; write cases: {line}")
     _refuse_rows(cases)
     refuse_named_judges(given)
     refuse_votes(given)
@@ -108,11 +108,8 @@ def _refuse_rows(cases: Any) -> None:
     if len(keys) != 1:
         return
     file, columns = given.pop(keys[0]), given.pop("columns", {})
-    named = (
-        {"key" if field == "id" else field: name for field, name in columns.items()}
-        if isinstance(columns, dict)
-        else {}
-    )
+    rows = columns.items() if isinstance(columns, dict) else ()
+    named = {"key" if field == "id" else field: name for field, name in rows}
     options = [f"--column {field}={name}" for field, name in named.items() if field != name]
     options += [f"--limit {given.pop('limit')}"] if type(given.get("limit")) is int else []
     how = "" if given else " ".join(["", *options])
@@ -188,8 +185,8 @@ def _by_name(named: Any) -> Any:
     if not keys or None in keys:
         return named
     held = [{key: value for key, value in each.items() if key not in ("rubric", "name", "id")} for each in rows]
-    line = on_a_line({"rubrics": dict(zip(keys, held, strict=True))})[1:-1]
-    raise DefinitionError("", f"rubrics have names; write {line if len(line) <= LONGEST_LINE else 'name: {...}'}")
+    line = short_line({"rubrics": dict(zip(keys, held, strict=True))})[1:-1]
+    raise DefinitionError("", f"rubrics have names; write {line or 'name: {...}'}")
 
 
 def _readable(gathering: Gathering, rubric: Any, *place: Any) -> Any:
@@ -291,18 +288,11 @@ def _refuse_name(rubric: Any, named: Any) -> None:
         rubric = rubric if rubric in named else None
     if isinstance(rubric, list) and len(rubric) > 1 and all(isinstance(each, str) and each in named for each in rubric):
         one = on_a_line({"rubric": {"ref": rubric[0]}})[1:-1]
-        held = [
-            each["criteria"] if isinstance(each, dict) and [*each] == ["criteria"] else each
-            for each in map(named.get, rubric)
-        ]
-        lists = [each if isinstance(each, list) else [each] for each in held if isinstance(each, list | str)]
-        every = on_a_line({"rubric": [criterion for each in lists for criterion in each]})[1:-1]
-        whole = (
-            every
-            if len(lists) == len(rubric) and len(every) <= LONGEST_LINE
-            else "one rubric with the criteria of each"
-        )
-        cures = f"write {one}, or, for all of them, {whole}"
+        wholes = [_whole_of(named[each], named) for each in rubric]
+        rows = [row for each in wholes for row in each.get("criteria", [each.get("text")])]
+        are_lists = all([*each] in (["criteria"], ["text"]) for each in wholes)
+        every = short_line({"rubric": rows})[1:-1] if are_lists else ""
+        cures = f"write {one}, or, for all of them, {every or 'one rubric with the criteria of each'}"
         raise DefinitionError("", f"these are names under `rubrics`, and a case has one of them; {cures}")
     if isinstance(rubric, str) and is_ready(rubric) and not named:
         cure = f"such as rubric init --preset {rubric}, which writes a file that a case names: file://rubric.yaml"
@@ -335,9 +325,7 @@ def _refuse_threshold(data: dict[str, Any], rubric: Any, named: dict[Any, Any]) 
     if _is_path(str(whole.get("text", ""))):
         raise fields.WrongKeyError(key, f"unknown key; the threshold is the rubric's; write it in {whole['text']}")
     own = {"threshold": data.pop(key), **{name: each for name, each in whole.items() if name != "threshold"}}
-    line = on_a_line({"rubrics": {name: own}} if name else {"rubric": own})[1:-1]
-    if len(line) > LONGEST_LINE:
-        line = "threshold: 0.8 there"
+    line = short_line({"rubrics": {name: own}} if name else {"rubric": own})[1:-1] or "threshold: 0.8 there"
     raise fields.WrongKeyError(key, f"unknown key; the threshold is the rubric's; write {line}")
 
 
