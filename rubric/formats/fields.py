@@ -450,9 +450,8 @@ def _problems(
             return
         message = what if isinstance(what, str) else message_of(what)  # here, since only MOST problems are shown
         if source[:1] != "<":
-            message = re.sub(
-                rf"(?<=rubric )([a-z-]+) {kind}\.yaml\b", lambda found: f"{found[1]} {shlex.quote(source)}", message
-            )
+            named = rf"(?<=rubric )([a-z-]+) {kind}\.yaml\b"
+            message = re.sub(named, lambda found: f"{found[1]} {shlex.quote(source)}", message)
         yield Problem(source, *place, show_path(path), shorten(message, 900))
 
 

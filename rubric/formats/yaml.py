@@ -231,9 +231,8 @@ def _check_start(builder: Builder, event: Any) -> None:
         raise load_error(builder.source, place, "a second document starts here; a file holds one")
     if event.version is not None and tuple(event.version) != (1, 2):
         version = ".".join(map(str, event.version))
-        raise load_error(
-            builder.source, place, f"%YAML {shorten(version)} is not read, only YAML 1.2; take the line out"
-        )
+        why = f"%YAML {shorten(version)} is not read, only YAML 1.2; take the line out"
+        raise load_error(builder.source, place, why)
     if event.tags:
         raise load_error(builder.source, place, "%TAG is not read; take the line out")
 

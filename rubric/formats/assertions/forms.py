@@ -182,10 +182,8 @@ def _is_html(text: str, _: Mapping[str, Any]) -> str:
         outline.close()
     except AssertionError as problem:  # of a declaration that the parser does not know, such as <![x[
         return f"is not HTML: {shorten(str(problem), 120)}"
-    left = next((tag for tag in outline.open if tag not in _UNCLOSED), "")
-    return outline.problem or (
-        f"does not close <{left}>" if left else "" if outline.known else "has no element of HTML"
-    )
+    left = next((f"does not close <{tag}>" for tag in outline.open if tag not in _UNCLOSED), "")
+    return outline.problem or left or ("" if outline.known else "has no element of HTML")
 
 
 # -- SQL -----------------------------------------------------------------------------------------------------
@@ -372,9 +370,8 @@ class Form:
     def __call__(self, candidate: Candidate) -> Decided:
         """Return the verdict on *candidate*."""
         wrong = _FORMS[self.kind](candidate.output, {} if self.value is None else thaw(self.value))
-        return Decided(
-            float(not wrong), reason=f"the output {wrong}" if wrong else f"{self.kind}: yes", passed=not wrong
-        )
+        reason = f"the output {wrong}" if wrong else f"{self.kind}: yes"
+        return Decided(float(not wrong), reason=reason, passed=not wrong)
 
 
 def form_of(kind: str, value: Any) -> Form:

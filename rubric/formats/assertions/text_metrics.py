@@ -110,9 +110,8 @@ class TextMetric:
         most = int(min(self.threshold, _FARTHEST))
         found = Levenshtein.distance(_units(output), _units(self.references[0]), score_cutoff=most)
         near = found <= most
-        return Decided(
-            float(near), reason=f"{'' if near else 'more than '}{min(found, most)} letters differ", passed=near
-        )
+        reason = f"{'' if near else 'more than '}{min(found, most)} letters differ"
+        return Decided(float(near), reason=reason, passed=near)
 
 
 _FARTHEST = 1 << 30

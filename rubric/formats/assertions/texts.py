@@ -162,13 +162,8 @@ def as_re2(pattern: str) -> str:
     try:
         return Matches(written).pattern
     except DefinitionError:
-        try:
+        with suppress(re.error, RecursionError, OverflowError):
             re.compile(re.sub(r"\(\?<(?![=!])", "(?P<", re.sub(r"\\[xpP]\{\w+\}", "x", written)))
-        except (re.error, RecursionError, OverflowError):
-            known = False
-        else:
-            known = True
-        if known:
             raise UnsupportedPatternError(shorten(pattern, 60)) from None
         raise
 

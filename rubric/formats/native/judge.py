@@ -95,11 +95,13 @@ def refuse_named_judges(data: dict[Any, Any]) -> None:
 
 def _within(data: dict[Any, Any], kind: str) -> str:
     """Return why *data* is refused, whose *kind* of judge is no mapping, or has fields beside it."""
-    if kind == "jury" and isinstance(data[kind], list):  # of several models
-        rest = {key: value for key, value in data.items() if key != kind}
-        return f"several judges are a panel{_line({'panel': _panel_of({'judges': data[kind], **rest})})}"
-    name, of = _FIRST[kind]
     held, rest = data[kind], {key: value for key, value in data.items() if key != kind}
+    if kind == "jury" and isinstance(held, list):  # of several models
+        return f"several judges are a panel{_line({'panel': _panel_of({'judges': held, **rest})})}"
+    if kind == "panel" and "default" in rest and isinstance(held, dict):
+        lines = f"judge: {on_a_line(rest['default'])} and defaults: {on_a_line({'judges': held})}"
+        return f"those of single criteria stand beside it; write {lines}"
+    name, of = _FIRST[kind]
     if kind == "cascade" and isinstance(held, list) and len(held) == 2:  # noqa: PLR2004 - judges
         held = {"first": held[0], "then": held[1], **({} if "when" in rest else {"when": "borderline"})}
     elif not isinstance(held, dict) or name not in held:  # it is a judge
@@ -107,11 +109,6 @@ def _within(data: dict[Any, Any], kind: str) -> str:
     if kind == "panel" and "default" not in rest:
         held = _panel_of({**held, **rest})
         rest = {}
-    if kind == "panel" and "default" in rest and isinstance(data[kind], dict):
-        own = on_a_line({"judges": data[kind]})
-        return (
-            f"those of single criteria stand beside it; write judge: {on_a_line(rest['default'])} and defaults: {own}"
-        )
     if surplus := [key for key in {**held, **rest} if key not in fields_dict(of)]:
         return f"{surplus[0]} is no field of a {kind}, which has {', '.join(fields_dict(of))}"
     return f"what a {kind} has is a mapping{_line({kind: {**held, **rest}})}"
@@ -121,9 +118,8 @@ def _panel_of(data: dict[Any, Any]) -> dict[str, Any]:
     """Return the fields of the panel that *data* is meant for: judges with weights, and how their votes count."""
     panel = {_PANEL.get(str(key), str(key)): value for key, value in data.items()}
     given = panel.get("judges")
-    members = [
-        each if isinstance(each, dict) else {"model": each} for each in (given if isinstance(given, list) else [given])
-    ]
+    listed = given if isinstance(given, list) else [given]
+    members = [each if isinstance(each, dict) else {"model": each} for each in listed]
     weights = [each.get("weight", 1) for each in members] if any("weight" in each for each in members) else []
     bare = [{key: value for key, value in each.items() if key != "weight"} for each in members]
     panel["judges"] = [each["model"] if [*each] == ["model"] else each for each in bare]
@@ -135,24 +131,23 @@ def refuse_votes(data: dict[Any, Any]) -> None:
     held: dict[Any, Any] = next((data[key] for key in ("jury", "panel") if isinstance(data.get(key), dict)), {})
     if isinstance(held.get("judges", held.get("models")), list):
         key = next(key for key in ("jury", "panel") if data.get(key) is held)
-        line = _line({"panel": _panel_of(held)}).replace("write ", "write judge: ")
+        line = _line({"panel": _panel_of(held)}, "judge: ")
         raise fields.WrongKeyError(key, f"unknown key; several judges are a panel{line}")
     votes = {key: value for key, value in data.items() if key in _PANEL and key not in ("aggregate", "aggregation")}
     several = data.get("judge") if isinstance(data.get("judge"), list) else None
     if votes and (several or isinstance(votes.get("judges", votes.get("models")), list)):
-        line = _line({"panel": _panel_of(votes if several is None else {"judges": several, **votes})})
-        if line:
-            line = f"; write judge: {line.removeprefix('; write ')}"
+        panel = _panel_of(votes if several is None else {"judges": several, **votes})
+        if line := _line({"panel": panel}, "judge: "):
             raise fields.WrongKeyError(next(iter(votes)), f"unknown key; several judges are a panel{line}")
 
 
-def _line(judge: dict[str, Any]) -> str:
-    """Return the cure that writes *judge*; '' if it cannot be read."""
+def _line(judge: dict[str, Any], key: str = "") -> str:
+    """Return the cure that writes *judge*, behind its *key*; '' if it cannot be read."""
     try:
         read_any_judge(judge)
     except (DefinitionError, fields.SeveralError):
         return ""
-    return f"; write {on_a_line(judge)}"
+    return f"; write {key}{on_a_line(judge)}"
 
 
 def _read_members(data: Any) -> list[AnyJudge]:

@@ -246,14 +246,9 @@ def _with_text(found: dict[str, Any], data: dict[Any, Any], keys: Collection[str
 
 
 def _merged(found: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what both *found* and *part* have; {} if they contradict each other."""
+    """Return both metadata, or texts of levels whose ends the other of *found* and *part* names; {} if they differ."""
     if part.keys() == {"metadata"} and isinstance(part["metadata"], dict) and isinstance(found["metadata"], dict):
         return {"metadata": {**found["metadata"], **part["metadata"]}}
-    return _one_scale(found, part)
-
-
-def _one_scale(found: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the texts of levels whose lowest and highest score the other of *found* and *part* names; else {}."""
     given = [found.get("levels"), part.get("levels")]
     texts = [each for each in given if isinstance(each, dict) and all(type(key) is int for key in each)]
     ends = [each for each in given if each not in texts and part.keys() == {"levels"}]

@@ -110,9 +110,8 @@ def _read_one(data: Any) -> Criterion:
     for key in answers:
         with gathering.at(key):
             if key != answers[0]:
-                raise fields.WrongKeyError(
-                    "", f"a criterion has one answer, and here is {answers[0]} too; keep one of them"
-                )
+                why = f"a criterion has one answer, and here is {answers[0]} too; keep one of them"
+                raise fields.WrongKeyError("", why)
             answer = ANSWERS[key].read(given[key])
     rest = {key: value for key, value in given.items() if key not in ANSWERS}
     if {"check", "rubric"} & {*answers}:
@@ -125,10 +124,9 @@ def _read_one(data: Any) -> Criterion:
         elif meant is None:
             key, value = str(unknown[0]), rest[unknown[0]]
             quoted = f"if the colon is in the text, quote it: {shorten(f'{key}: {value}', 100)!r}"
-            weighed = (
-                f"for a weight, write {{text: {key}, weight: {value}}}; " if isinstance(value, int | float) else ""
-            )
-            raise DefinitionError("", f"the key 'text' is missing; {weighed or 'add it, or '}{quoted}")
+            weighed = f"for a weight, write {{text: {key}, weight: {value}}}; "
+            cure = weighed if isinstance(value, int | float) else "add it, or "
+            raise DefinitionError("", f"the key 'text' is missing; {cure}{quoted}")
         with gathering.at(meant):
             if meant is not None:
                 raise fields.UnknownKeyError(meant, fields.KEYS[Criterion].values(), "Criterion")

@@ -71,9 +71,8 @@ def _read_rule(data: Any) -> RunRule:
                 raise fields.WrongKeyError("", "a part ends with until, or with before, where it must end; keep one")
             values[rows[key]] = value if rows[key] in _PLAIN else _read_matcher(value)
     if "of" in rows.keys() - given.keys():
-        gathering.problems.append(
-            ((), DefinitionError("", f"the key 'of' is missing; write {{{kind}: 3, of: search}}"))
-        )
+        with gathering.at():
+            raise DefinitionError("", f"the key 'of' is missing; write {{{kind}: 3, of: search}}")
     gathering.finish()
     try:
         return RunRule(cast("Any", kind), **values, must_end="before" in given)

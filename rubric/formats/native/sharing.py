@@ -20,9 +20,10 @@ from rubric.errors import DefinitionError
 from rubric.formats.document import steps_of
 from rubric.formats.fields import KEYS, SeveralError, UnknownKeyError, WrongKeyError, mismatch
 from rubric.formats.json_values import each_text
+from rubric.formats.native.meant import field_of
 from rubric.formats.rubric_items import free_name
 from rubric.formats.yaml import on_a_line, short_line, to_yaml
-from rubric.internals.guesses import key_cure, word_cure
+from rubric.internals.guesses import key_cure
 from rubric.suites.cases import Case
 from rubric.suites.slots import LIKE_SLOT, SLOT, VARIABLES, check_slots, checks_in, fill_slots, text_of, texts_in
 
@@ -183,13 +184,9 @@ def _variables_with(case: Data, name: str) -> str:
 
 def _field_for(case: Data, name: str) -> Any:
     """Return the text of *case* in its field that *name* is, or is a word for; None if it has none."""
-
-    def meant(key: object) -> str:
-        field = re.search("'(\\w+)'", word_cure("keys", "Case", str(key), KEYS[Case].values()))
-        return field[1] if field and key not in KEYS[Case].values() else str(key)
-
-    fields = {"input", "output", "reference"} & {meant(name)}
-    found = [each for key, each in case.items() if meant(key) in fields]
+    keys = KEYS[Case].values()
+    fields = {"input", "output", "reference"} & {field_of("Case", name, keys)}
+    found = [each for key, each in case.items() if field_of("Case", str(key), keys) in fields]
     texts = [[*each.values()] if isinstance(each, dict) else [each] for each in found]
     return next((each[0] for each in texts if len(each) == 1 and isinstance(each[0], str)), None)
 

@@ -238,10 +238,8 @@ def _read_text(data: Any) -> Any:
         return _read_named(data)[0]
     folder = loading_of().folder
     if isinstance(data, str) and data == data.strip() and names_a_file(data) and folder and (folder / data).is_file():
-        cure = (
-            f"write file://{data} for what it holds, or, for its name, with a blank behind it: {json.dumps(data + ' ')}"
-        )
-        raise DefinitionError("", f"{data!r} is a file beside the suite; {cure}")
+        cures = f"for what it holds, or, for its name, with a blank behind it: {json.dumps(data + ' ')}"
+        raise DefinitionError("", f"{data!r} is a file beside the suite; write file://{data} {cures}")
     return data
 
 
