@@ -196,8 +196,8 @@ def drift(now: Baseline, saved: Baseline | str | PathLike[str], risk: float = 0.
         why = "fewer than two candidates, or groups, are labelled" if mine.keys() & theirs.keys() else "no criterion is"
         raise DefinitionError("saved", f"{why} in both, so nothing can be compared")
     changes = [evolve(one, adjusted=p) for one, p in zip(found, holm([one.p for one in found]), strict=True)]
-    named = (("judge", before.judge, now.judge), ("rubric", before.digest, now.digest))
-    notes = [f"The {what} is another: {was} then, {is_now} now." for what, was, is_now in named if was != is_now]
+    names = (("judge", before.judge, now.judge), ("rubric", before.digest, now.digest))
+    notes = [f"The {name} is another: {was} then, {is_now} now." for name, was, is_now in names if was != is_now]
     notes += sentences(beside_holm([(one.id, one.interval, one.adjusted) for one in changes], risk))
     return Drift(tuple(changes), risk, tuple(notes), _right(now, before))
 

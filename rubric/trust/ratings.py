@@ -466,9 +466,9 @@ def whole_of(results: Sequence[Grade | Ungraded], labels: Labels) -> Labels:
         own = dict(zip([criterion.id for criterion in rubric.judged], result.findings, strict=False))
         findings = [_said_of(criterion, mine.get(criterion.id), own.get(criterion.id)) for criterion in rubric.judged]
         if None not in findings:
-            judged = evolve(result, judge=Judge("offline"), votes=(), findings=tuple(findings))
+            judged = evolve(result, judge=Judge("offline"), votes=(), findings=tuple(filter(None, findings)))
             first, seen = next(iter(mine.values())), any(label.judge_seen for label in mine.values())
-            found.append(evolve(first, criterion="", value=judged.rescore().passed, reason="", judge_seen=seen))
+            found.append(evolve(first, criterion="", value=bool(judged.rescore().passed), reason="", judge_seen=seen))
     if not found:
         raise DefinitionError("labels", f"nobody labels all criteria of a candidate; {cure}")
     return evolve(labels, rows=found, column="")

@@ -671,7 +671,7 @@ def _branch(data: Any) -> Any:
             asked, is_negated = _question_in(next((rest[key] for key in ("ask", "check") if key in rest), rest))
             if asked:
                 ends = {"no": "yes", "yes": "no"} if is_negated else {"yes": "yes", "no": "no"}
-                node = {"ask": asked} | {key: node[end] for key, end in ends.items() if end in node}
+                node = {"ask": asked, **{key: node[end] for key, end in ends.items() if end in node}}
         return node
     word = data if isinstance(data, bool) else {"pass": True, "fail": False}.get(str(data).lower(), data)
     return int(word) if isinstance(word, bool) else data
