@@ -464,9 +464,10 @@ def whole_of(results: Sequence[Grade | Ungraded], labels: Labels) -> Labels:
     for (key, _), mine in said.items():
         result = results[rows_of[key][0]]
         own = dict(zip([criterion.id for criterion in rubric.judged], result.findings, strict=False))
-        findings = [_said_of(criterion, mine.get(criterion.id), own.get(criterion.id)) for criterion in rubric.judged]
-        if None not in findings:
-            judged = evolve(result, judge=Judge("offline"), votes=(), findings=tuple(filter(None, findings)))
+        every = (_said_of(criterion, mine.get(criterion.id), own.get(criterion.id)) for criterion in rubric.judged)
+        findings = tuple(finding for finding in every if finding is not None)
+        if len(findings) == len(rubric.judged):
+            judged = evolve(result, judge=Judge("offline"), votes=(), findings=findings)
             first, seen = next(iter(mine.values())), any(label.judge_seen for label in mine.values())
             found.append(evolve(first, criterion="", value=bool(judged.rescore().passed), reason="", judge_seen=seen))
     if not found:

@@ -583,7 +583,7 @@ def _ranges_in(value: Any) -> list[dict[str, Any]]:
     return [{"score_range": ends, "text": text} for text, ends in _pairs(value, list)]
 
 
-def _pairs(value: Any, *kinds: type) -> list[list[Any]]:
+def _pairs(value: Any, *kinds: type) -> list[Any]:
     """Return text and value, of one of *kinds*, of rows that have both, whatever these are called; [] for others."""
     rows = [sorted(row.values(), key=lambda each: type(each) is not str) for row in value] if are_rows(value) else []
     return rows if all([*map(type, row)] in [[str, kind] for kind in kinds] for row in rows) else []
