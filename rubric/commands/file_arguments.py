@@ -19,6 +19,7 @@ from rubric.embed import fields, rows_in, shorten
 from rubric.engine.sources import holds_many
 from rubric.formats.projects import is_rubric
 from rubric.formats.registry import find_format, format_names
+from rubric.internals.guesses import table
 
 Change = Mapping[str, Sequence[str]]
 """What makes the line that was meant of the one that was typed: words by what they are; see `wrong_lines`."""
@@ -33,13 +34,11 @@ MODEL = re.compile(
     r"|(openai|anthropic|gemini|azure|bedrock|vertex_ai|mistral|groq|ollama|openrouter|xai|deepseek)[/:][\w.:/-]+)"
 )
 _REVISION = re.compile(r"(HEAD|@|main|master|origin/[\w/-]+|v\d+(\.\d+)+|[0-9a-f]{7,40})([~^]\d*)*")
-_EXAMPLES = {
-    "files": "rubric.yaml answer.txt", "file": "rubric.yaml", "rubric": "rubric.yaml", "before": "before.yaml",
-    "after": "after.yaml", "results": "results.jsonl", "parts": "results.jsonl", "candidates": "answers.jsonl",
-    "data": "answers.jsonl", "labels": "labels.csv", "others": "labels.csv", "pairs": "pairs.jsonl", "store": "kept.db",
-}  # fmt: skip
-"""A name for each argument that is missing, in a line that is an example."""
+_LABELLED = {"value", "label", "verdict", "human", "gold", "passed", "rating"}  # columns of labels
 
+MISSING = "there is no such file"
+SUCH_AS: Change = {"EXAMPLE": ("such as",)}
+"""Makes a line that has names of files which are not there."""
 
 TRIAL = "rubric.trial"
 """Is in the `meta` of a context whose command does not run: a line is tried that would be printed."""
@@ -139,11 +138,9 @@ def put_in_order(command: click.Command, files: list[str]) -> list[str]:
 
 def is_fit(command: click.Command, files: Sequence[str]) -> bool:
     """False if a rubric is where *command* takes results, no file is missing, and no other command is meant."""
-    if len(files) < len(places_of(command)) or f"{command.name} rubric" in _ELSEWHERE:
+    if len(files) < len(places_of(command)) or f"{command.name} rubric" in table()["other_commands"]:
         return True
-    return not any(
-        held == "results" and kind_of(file) == "rubric" for held, file in zip(places_of(command), files, strict=False)
-    )
+    return ("results", "rubric") not in zip(places_of(command), map(kind_of, files), strict=False)
 
 
 def ungraded_first(command: click.Command, files: Sequence[str]) -> str:
@@ -166,7 +163,7 @@ def fill_places(command: click.Command, files: Sequence[str]) -> list[str]:
     rest, named, places = [*files], list[str](), places_of(command)
     for name, held in zip((each.name for each in arguments_of(command)), places, strict=False):
         fits = [file for file in rest if kind_of(file) in (held, "") or (held == "*" and kind_of(file) not in places)]
-        example = _EXAMPLES[name or ""].split()[: 1 + (command.name == "grade")]
+        example = table()["missing_files"][name or ""].split()[: 1 + (command.name == "grade")]
         stores = [str(each) for each in Path().glob("*.db")] if name == "store" else []
         example = stores if len(stores) == 1 else example
         named += [rest.pop(rest.index(fits[0]))] if fits else example
@@ -200,28 +197,23 @@ def find_command(command: click.Command, files: Sequence[str], values: Collectio
     is_variadic = any(each.nargs < 0 for each in arguments_of(command))
     places = () if ungraded_first(command, files) else places_of(command)
     for place, file in zip([*places, *places[-1:] * (len(files) * is_variadic)], files, strict=False):
-        if file not in values and (other := _elsewhere(command, place, file)):
-            return other[0], other[1], {"judge": other[2:]} if other[2:] else {}
+        if file not in values and (other := _elsewhere(command, place, file))[0]:
+            return other
     return "", "", {}
 
 
-def _elsewhere(command: click.Command, place: str, file: str) -> tuple[str, ...] | None:
-    """Return the command for a *file* of another kind than *command* takes at a *place*, what is said, and options."""
+def _elsewhere(command: click.Command, place: str, file: str) -> tuple[str, str, Change]:
+    """Return the command for a *file* of another kind than *command* takes at a *place*, what is said, and a change."""
     if Path(file).suffix.lower() not in _ROWS and command.name not in ("compare", "view", "estimate", "check"):
-        return None  # to tell a suite from a rubric, it is read whole
-    kind = "folder" if Path(file).is_dir() else kind_of(file)
+        return "", "", {}  # to tell a suite from a rubric, it is read whole
+    kind = held = "folder" if Path(file).is_dir() else kind_of(file)
     if command.name in ("estimate", "view") and kind == "*" and Path(file).suffix in _TREES[:2]:
         kind = "rubric"  # or a suite
-    is_shown = (kind, place) == ("results", "rubric") and command.name not in (
-        "convert",
-        "thresholds",
-        "align",
-        "prefer",
-    )
-    other = _ELSEWHERE.get(f"{command.name} {kind}") or (("view", "shows results") if is_shown else None)
-    kind = kind_of(file) if kind == "rubric" else kind
-    held = {"results": "holds results", "rubric": "holds a rubric", "folder": "is a folder"}.get(kind, "holds a suite")
-    return (other[0], f"{file} {held}; {' '.join(other[:2])}", *other[2:]) if other else None
+    shown = "view: shows results" * ((kind, place) == ("results", "rubric"))
+    words, _, does = table()["other_commands"].get(f"{command.name} {kind}", shown).partition(": ")
+    other, *judge = words.split() or [""]
+    held = {"results": "holds results", "rubric": "holds a rubric", "folder": "is a folder"}.get(held, "holds a suite")
+    return other, f"{file} {held}; {other} {does}", {"judge": judge} if judge else {}
 
 
 def are_enough(command: click.Command, files: Sequence[str]) -> bool:
@@ -316,9 +308,9 @@ def mend_surplus(command: click.Command, files: Sequence[str]) -> tuple[str, Cha
         return _as_pairs(command, files)
     if "--out" in own and Path(last).suffix and not Path(last).exists() and all(map(kind_of, files[:-1])):
         return f"{said}, and writes by an option", {"ARGUMENTS": files[:-1], own["--out"]: ("--out", last)}
-    if command.name in _TELLS and len(files) == 2 and rubrics == files[:1] and kind_of(last):  # noqa: PLR2004
+    if (does := table()["of_rubrics"].get(command.name)) and len(files) == 2 and rubrics == files[:1] and kind_of(last):  # noqa: PLR2004
         other = "grade-many" if are_many(files) else "grade"
-        return f"{_TELLS[command.name]}, and {other} grades replies, with their reasons", {"COMMAND": [other]}
+        return f"{command.name} {does}, and {other} grades replies, with their reasons", {"COMMAND": [other]}
     places, existing = places_of(command), [file for file in files if Path(file).exists()]
     if len(existing) == len(places):
         return said, {"ARGUMENTS": existing, "without": [file for file in files if file not in existing]}
@@ -348,10 +340,6 @@ def move_judge(command: click.Command, files: Sequence[str]) -> Change:
     if not models or not any(each.name == "judge" for each in command.params):
         return {}
     return {"ARGUMENTS": files[: -len(models)], "+judge": [word for model in models for word in ("-j", model)]}
-
-
-MISSING = "there is no such file"
-_TELLS = {"check": "check runs the tests of a rubric", "explain": "explain shows how often each criterion decides"}
 
 
 def check_files(context: click.Context) -> None:
@@ -391,7 +379,8 @@ def _check_words(command: click.Command, files: Sequence[str]) -> None:
     if (revised := from_git(command, files))[0]:
         raise WrongLineError(*revised)
     own = {option.removeprefix("--"): each.name or "" for each in command.params for option in each.opts}
-    if "filter" in own and pick_alone(files[:1]) and (names := [each for each in files[1:] if _is_name(each)]):
+    names = [each for each in files[1:] if re.fullmatch(r"[\w*-]*\w[\w*-]*", each) and not Path(each).exists()]
+    if names and "filter" in own and pick_alone(files[:1]):
         change = {"ARGUMENTS": [each for each in files if each not in names]}
         words = [word for each in names for word in ("--filter", each)]
         raise WrongLineError(f"{names[0]} is no file; cases are named by an option", {**change, "+patterns": words})
@@ -400,11 +389,6 @@ def _check_words(command: click.Command, files: Sequence[str]) -> None:
         if value and name in own and not Path(word).exists():
             change = {"ARGUMENTS": [each for each in files if each != word], own[name]: (f"--{name}", value)}
             raise WrongLineError(f"{word}: an option begins with two dashes", change)
-
-
-def _is_name(word: str) -> bool:
-    """True if *word* may name a case, and is no file."""
-    return re.fullmatch(r"[\w*-]*\w[\w*-]*", word) is not None and not Path(word).exists()
 
 
 def _check_pipe(command: click.Command, place: str, file: str, files: Sequence[str]) -> None:
@@ -424,17 +408,14 @@ def _check_missing(command: click.Command, place: str, file: str, files: Sequenc
         change = {"ARGUMENTS": [name if each == file else each for each in files]}
         raise WrongLineError(f"{file}: cases are named by an option", {**change, "+patterns": ("--filter", version)})
     if version and kind_of(name):
-        cure = (
-            f"an earlier version is a file of its own, such as git show {shlex.quote(f'{version}:{name}')} > old.yaml"
-        )
-        raise click.UsageError(f"{file}: {MISSING}; {cure}")
+        shown = f"git show {shlex.quote(f'{version}:{name}')} > old.yaml"
+        raise click.UsageError(f"{file}: {MISSING}; an earlier version is a file of its own, such as {shown}")
     if re.match(r"\w{2,}:/", file):
         raise click.UsageError(f"{file}: no address is read; save what is there in a file, and name that")
     if place == "rubric" and " " in file and Path(file).suffix not in _TREES:
         text = shlex.quote(f"criteria: [{json.dumps(file, ensure_ascii=False)}]")
-        name = next(
-            name for name in ("rubric.yaml", "asked.yaml", f"asked-{abs(hash(file))}.yaml") if not Path(name).exists()
-        )
+        names = ("rubric.yaml", "asked.yaml", f"asked-{abs(hash(file))}.yaml")
+        name = next(each for each in names if not Path(each).exists())
         change = {"ARGUMENTS": [name if each == file else each for each in files], "FIRST": [f"echo {text} > {name}"]}
         raise WrongLineError(f"{file!r} is a text, and a rubric is a file", {**change, **SUCH_AS})
     if file == "help":
@@ -472,8 +453,8 @@ def _check_file(command: click.Command, place: str, file: str, files: Sequence[s
         raise click.UsageError(f"{file} holds results; {cure}")
     elif place == "results" and (said := ungraded_first(command, files)):
         raise click.UsageError(said)
-    elif other := _elsewhere(command, place, file):
-        raise WrongLineError(other[1], {"COMMAND": other[:1], **({"judge": other[2:]} if other[2:] else {})})
+    elif (other := _elsewhere(command, place, file))[0]:
+        raise WrongLineError(other[1], {"COMMAND": other[:1], **other[2]})
     elif Path(file).suffix.lower() in TEXTS:
         _check_text(command, place, file, files)
     elif (place == "results" or command.name == "compare") and Path(file).suffix in _ROWS and kind_of(file) == "*":
@@ -484,22 +465,6 @@ def _check_file(command: click.Command, place: str, file: str, files: Sequence[s
             change = {"ARGUMENTS": fill_places(command, files), **SUCH_AS}
             raise WrongLineError(f"{file} holds no results; they come first", change)
         raise click.UsageError(f"{file} holds no results; {cure}")
-
-
-_LABELLED = {"value", "label", "verdict", "human", "gold", "passed", "rating"}
-"""Columns of labels."""
-
-_ELSEWHERE = {
-    "compare rubric": ("diff", "compares rubrics"),
-    "view rubric": ("plan", "shows what is asked", "--judge", "offline"),
-    "check folder": ("validate", "checks files, and lint remarks on their rubrics"),
-    "estimate rubric": ("plan", "says what a run costs"),
-}
-"""The command for files of another kind, and what it does."""
-
-
-SUCH_AS: Change = {"EXAMPLE": ("such as",)}
-"""Makes a line that has names of files which are not there."""
 
 
 def _check_text(command: click.Command, place: str, file: str, files: Sequence[str]) -> None:

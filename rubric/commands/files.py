@@ -124,10 +124,8 @@ def _check_form(context: click.Context) -> None:
     file, out = Path(context.params["file"]), context.params["out"]
     if file.is_dir():
         first = next(rubric_files([str(file)]), str(file / "rubric.yaml"))
-        cure = (
-            f"such as rubric convert {shlex.quote(first)}, and what is wrong in all is told by rubric validate {file}"
-        )
-        raise click.UsageError(f"{file} is a folder, and each file is converted by itself, {cure}")
+        said = f"{file} is a folder, and each file is converted by itself, such as rubric convert {shlex.quote(first)}"
+        raise click.UsageError(f"{said}, and what is wrong in all is told by rubric validate {file}")
     if out in ("json", "yaml", "yml"):
         raise WrongLineError(f"--out {out} is no file", {"out": ("--out", f"converted.{out}")})
     if out in written_names():
@@ -195,11 +193,10 @@ def _check_kind(context: click.Context) -> None:
     before, after = context.params["before"], context.params["after"]
     if Path(before).is_file() and (is_report(Path(before)) or holds_results(Path(before))):
         change = {"COMMAND": ["compare"], "ARGUMENTS": [after, before]}
-        said = (
-            f"{before} holds results; another command compares runs, and ends with 1 for what chance does not explain"
-        )
+        said = "another command compares runs, and ends with 1 for what chance does not explain"
         gate = f"rubric grade suite.yaml --judge offline --baseline {shlex.quote(str(before))} --largest-drop 0"
-        raise WrongLineError(said + f"; for any drop, {gate}" * is_report(Path(before)), change)
+        said += f"; for any drop, {gate}" * is_report(Path(before))
+        raise WrongLineError(f"{before} holds results; {said}", change)
     if all(Path(file).suffix in SUFFIXES[:2] and kind_of(str(file)) == "*" for file in (before, after)):
         shown = " ".join(f"<(rubric convert {shlex.quote(str(file))})" for file in (before, after))
         raise click.UsageError(f"diff compares rubrics, and suites are compared as text, such as diff {shown}")

@@ -251,9 +251,8 @@ def _check(context: click.Context) -> None:
         RunOptions.of(context.params).check_outs()
         with suppress(RubricError):  # told when it runs, but for patterns that are one
             if inputs.patterns:
-                pick_cases(
-                    [load_suite(file, inputs.source, base=inputs.base) for file in files], files, inputs.patterns
-                )
+                suites = [load_suite(file, inputs.source, base=inputs.base) for file in files]
+                pick_cases(suites, files, inputs.patterns)
     elif context.command.name == "grade" and len(files) == 1:
         inputs.refuse_alone(files[0])
 
@@ -319,13 +318,11 @@ def grade(files: Sequence[str], **given: Any) -> None:
         if len(files) == 1:
             inputs.refuse_alone(files[0])
         candidate = inputs.candidate(files[1], files[0])
-        concurrency = {name: given[name] for name in ("concurrency",) if given[name] is not None}
+        how = {"store": running.store, "budget": options.budget_of(None, None)}
+        how |= {} if given["concurrency"] is None else {"concurrency": given["concurrency"]}
         try:
-            budget = options.budget_of(None, None)
             with allowing(when=inputs.allow_scripts):
-                result = grade_candidate(
-                    candidate, rubric, inputs.judge, store=running.store, budget=budget, **concurrency
-                )
+                result = grade_candidate(candidate, rubric, inputs.judge, **how)
         except UngradedError as problem:
             running.keep_one(problem.result, candidate, files)
             print_result(problem.result, running.form, quiet=running.quiet)

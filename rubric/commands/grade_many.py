@@ -42,34 +42,19 @@ _NAMED = 10
 """Candidates that do not pass and are named below the summary."""
 
 
-def _as_shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard | None:
-    return None if text is None else Shard.parse(text)
-
-
 _PAGES = (".html", ".htm")
 
 
 @frozen
 class _Noted:
-    """
-    What a run has made of its results so far.
-
-    Args:
-        called: The file, as messages name it.
-        keeper: Takes the rows of a kept run.
-        keeps: Whether a report, or groups, need each result.
-        kept: They are.
-        counts: Of all.
-        short: Why the first that do not pass do not.
-        rows: Makes the reasons.
-    """
+    """What a run has made of its results so far; messages name its file as it is *called*."""
 
     called: str
     keeper: Keeper
-    keeps: bool
+    keeps: bool  # all results, which a report, or groups, need
     kept: list[Grade | Ungraded] = field(factory=list)
     counts: Counts = field(factory=Counts)
-    short: list[str] = field(factory=list)
+    short: list[str] = field(factory=list)  # why the first that do not pass do not
     rows: RowBuilder = field(factory=RowBuilder)
 
     def add(self, result: Grade | Ungraded, file: IO[bytes] | None) -> None:
@@ -322,7 +307,7 @@ def _check(context: click.Context) -> None:
     f"{options.JUDGE} threshold out report by keep rerun store in_doubt max_cost max_calls prices rpm tpm concurrency "
     "shard limit columns min_pass_rate form quiet color",
     out=_check_out,
-    shard=_as_shard,
+    shard=lambda _, __, text: None if text is None else Shard.parse(text),
 )
 def grade_many(rubric: Path, judge: JudgeLike | None, threshold: float | None, form: str, **given: Any) -> None:
     """

@@ -129,9 +129,8 @@ class LocalServer:
         try:
             server = self.bind()
         except OSError as problem:
-            raise Refusal(
-                f"--port {self.port}: {problem.strerror or problem}; leave --port out for a free one"
-            ) from None
+            said = f"--port {self.port}: {problem.strerror or problem}"
+            raise Refusal(f"{said}; leave --port out for a free one") from None
         with server:
             address = f"http://127.0.0.1:{server.server_address[1]}/{self.token}/"
             print_line(f"{name}: {address} (Ctrl-C ends it)")

@@ -13,9 +13,7 @@ from rubric import DefinitionError, RubricError
 from rubric.embed import Wording
 from rubric.errors import Problem
 
-_PYTHON = re.compile(
-    r"; (?:write|such as) [\w.]+\(.*?(?=; in a file, run |$)"
-)  # a cure that the command line cannot take
+_PYTHON = re.compile(r"; (?:write|such as) [\w.]+\(.*?(?=; in a file, run |$)")  # a cure that no command takes
 _PARAMETERS = {"calls": "max_calls", "environ": "names", "format": "source"}
 """Parameters of commands that have another name than those of functions."""
 

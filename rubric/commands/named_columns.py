@@ -14,7 +14,7 @@ import click
 from rubric import RubricError
 from rubric.commands.file_arguments import WrongLineError, first_row, kind_of
 from rubric.commands.messages import in_options
-from rubric.commands.wrong_options import Unit, changed_units, label_column
+from rubric.commands.wrong_options import Unit, changed_units, label_column, values_of
 from rubric.embed import source_of
 
 ID = re.compile(r"(?i)(.*[_ .-])?(u?id|uuid)")
@@ -30,21 +30,16 @@ def columns_of(given: Sequence[str]) -> dict[str, str | Sequence[str] | None]:
     for text in given:
         name, sign, column = text.partition("=")
         if not name or not sign:
-            raise click.UsageError(
-                f"--column {text}: expected FIELD=COLUMN, as output=answer, or value=verdict of labels"
-            )
+            form = "expected FIELD=COLUMN, as output=answer, or value=verdict of labels"
+            raise click.UsageError(f"--column {text}: {form}")
         if name == "variables" and column:
             kept.append(column)
             named[name] = kept
             continue
         if name in named and name in (many := {"value": "criteria", "criterion": "criteria", "rater": "raters"}):
-            several = [
-                word
-                for each in given
-                if each.partition("=")[0] == name
-                for word in (f"--{many[name]}", each.partition("=")[2])
-            ]
-            others = [word for each in given if each.partition("=")[0] != name for word in ("--column", each)]
+            pairs = [each.partition("=") for each in given]
+            several = [word for of, _, value in pairs if of == name for word in (f"--{many[name]}", value)]
+            others = [word for each in pairs if each[0] != name for word in ("--column", "".join(each))]
             said = f"--column {text}: {name} is given twice, and several columns have an option of their own"
             raise WrongLineError(said, {"columns": others, many[name]: several})
         if name in named:
@@ -53,25 +48,25 @@ def columns_of(given: Sequence[str]) -> dict[str, str | Sequence[str] | None]:
     return named
 
 
+def wide_of(given: dict[str, Any]) -> dict[str, list[str]]:
+    """Return the raters and the criteria of labels that are *given*, and take them out of it."""
+    return {name: [one for each in given.pop(name) for one in each.split(",")] for name in ("raters", "criteria")}
+
+
 def with_columns(command: click.Command, files: Sequence[str], units: list[Unit], typed: Collection[str]) -> list[Unit]:
     """Return *units* with options that name the columns of candidates or labels in *files*, if *typed* ones do not."""
     if command.name in {"agree", "estimate", "thresholds"}:
         bare = [unit for unit in units if unit[0] == "columns" and "=" not in unit[1][-1]]
         units = [(unit[0], ["--column", f"value={unit[1][-1]}"]) if unit in bare else unit for unit in units]
         held = first_row(Path(files[-1])) if files else {}
-        units = [
-            (unit[0], [label_column(command, word, held) for word in unit[1]]) if unit[0] == "columns" else unit
-            for unit in units
-        ]
-        given = _columns_in(units)
-        is_read = files[1:] and kind_of(files[-1]) == "*"
-        labels = import_module("rubric.trust").Labels if is_read else None  # its libraries are an extra
-        wide = {many: _given(units, many) for many in ("criteria", "raters")}
-        found = (
-            _named_by(command, given, lambda columns: labels.read(files[-1], columns=columns, **wide))
-            if labels
-            else given
-        )
+        columns = values_of(units, "columns")
+        given = [label_column(command, each, held) for each in columns]
+        units = units if given == columns else _replaced(units, given)
+        if not (files[1:] and kind_of(files[-1]) == "*"):
+            return units
+        labels = import_module("rubric.trust").Labels  # its libraries are an extra
+        wide = wide_of({many: values_of(units, many) for many in ("criteria", "raters")})
+        found = _named_by(command, given, lambda columns: labels.read(files[-1], columns=columns, **wide))
         return units if found == given or {*given} - {*found} else _replaced(units, found)
     if command.name in {"grade-many", "label", "plan", "probe"} and "rubric" in map(kind_of, files[:2]) and files[1:]:
         return _columns_of(command, Path(files[command.name != "label"]), units, typed)
@@ -80,10 +75,10 @@ def with_columns(command: click.Command, files: Sequence[str], units: list[Unit]
 
 def _columns_of(command: click.Command, data: Path, units: list[Unit], typed: Collection[str]) -> list[Unit]:
     """Return *units* with options that name the columns of *data*, and its keys, where *typed* ones do not name all."""
-    given = _columns_in(units)
+    given = values_of(units, "columns")
     parts = [part for each in given for part in (each.split(",") if each.count("=") == each.count(",") + 1 else [each])]
     parts = [re.sub(rf"^({'|'.join(_FIELDS)}):|:({'|'.join(_FIELDS)})$", r"\1=\2", part) for part in parts]
-    outs = [words[-1] for name, words in units if name in ("out", "outs") and not Path(words[-1]).suffix]
+    outs = [each for name in ("out", "outs") for each in values_of(units, name) if not Path(each).suffix]
     if outs and outs[-1] in first_row(data):
         parts, units = [*parts, f"output={outs[-1]}"], [unit for unit in units if unit[0] not in ("out", "outs")]
 
@@ -110,16 +105,6 @@ def _named_by(command: click.Command, named: list[str], read: Callable[[dict[str
             in_options(problem, command, cure)
             return named if {"criteria", "raters"} & cure.keys() else cure.get("columns", [])[1::2] or named
     return named
-
-
-def _columns_in(units: Sequence[Unit]) -> list[str]:
-    typed = [word for name, words in units if name == "columns" for word in words]
-    return [word.removeprefix("--column=") for word in typed if word != "--column"]
-
-
-def _given(units: Sequence[Unit], name: str) -> list[str]:
-    """Return the values of the option *name*, each apart, where commas join several."""
-    return [each for of, words in units if of == name for each in words[-1].removeprefix(f"--{name}=").split(",")]
 
 
 def _replaced(units: Sequence[Unit], found: Sequence[str]) -> list[Unit]:

@@ -335,9 +335,8 @@ class Commands(_OneVoice, click.Group):
                 is_value = any(args[1] in getattr(each.type, "choices", ()) for each in found.params)
                 cure = word_cure("commands", "", args[1], names)  # as in `test run suite.yaml`
                 if cure and not meant_in(cure) and not is_value:  # as in `runs rm`
-                    raise click.UsageError(
-                        f"no such command {' '.join(args[:2])!r}{with_own(cure, args[2:], args)}", ctx
-                    )
+                    cure = with_own(cure, args[2:], args)
+                    raise click.UsageError(f"no such command {' '.join(args[:2])!r}{cure}", ctx)
                 is_command = bool(meant_in(cure)) and not is_value
                 args = [args[0], *args[1 + is_command :]]
             if isinstance(found, Commands) and args[1:]:

@@ -18,9 +18,9 @@ from rubric.commands import options, output
 from rubric.commands.file_arguments import first_row
 from rubric.commands.files import rubric_files
 from rubric.commands.messages import in_options
-from rubric.commands.named_columns import columns_of
+from rubric.commands.named_columns import columns_of, wide_of
 from rubric.commands.output import Command, Refusal
-from rubric.commands.trust import from_extra, keep, wide_of
+from rubric.commands.trust import from_extra, keep
 from rubric.commands.wrong_lines import meant
 from rubric.embed import cell, source_of
 from rubric.formats.projects import is_rubric
@@ -140,12 +140,10 @@ def probe(file: Path, candidates: Path, *, judge: Any, only_plan: bool, columns:
 
     Exit codes: 0 no attack is shown to move a verdict, 1 one is (or surely breaks --most), 2 nothing could be compared.
     """
-    asked = {
-        "columns": columns_of(columns),
-        **({} if only_plan else {"most": given["most"], **options.calls_of(given)}),
-    }
+    calls = {} if only_plan else {"most": given["most"], **options.calls_of(given)}
     ask = from_extra("rubric.quality", "plan_probe" if only_plan else "probe")
-    found = ask(file, judge, str(candidates), attacks=given["attacks"] or None, **asked)
+    attacks = given["attacks"] or None
+    found = ask(file, judge, str(candidates), attacks=attacks, columns=columns_of(columns), **calls)
     if only_plan:
         output.print_result(found, "table", quiet=True)
         options.check_prices([found])

@@ -17,7 +17,7 @@ from rubric import DefinitionError, Grades, LoadError, Rubric, dump, load, prefe
 from rubric.commands.file_arguments import TRIAL, WrongLineError, first_row, holds_results, is_report
 from rubric.commands.kept_runs import last_runs
 from rubric.commands.messages import in_options
-from rubric.commands.named_columns import columns_of
+from rubric.commands.named_columns import columns_of, wide_of
 from rubric.commands.options import JUDGE, PATH, PAYING, calls_of, refuse_given, take
 from rubric.commands.output import Command, Refusal, print_json, print_line, print_result
 from rubric.commands.running import FIRST, describe_plan
@@ -25,6 +25,7 @@ from rubric.commands.view import check_rubrics, results_of
 from rubric.commands.wrong_lines import meant
 from rubric.commands.wrong_options import TYPED
 from rubric.embed import Wording, counted, replacing
+from rubric.internals.guesses import roles
 from rubric.suites import Report
 from rubric.trust.pairwise.preference import pairs_of, plan_pairs
 
@@ -37,11 +38,6 @@ def from_extra(module: str, name: str) -> Any:
         return getattr(import_module(module), name)
     except ImportError as error:
         raise Refusal(str(error)) from error
-
-
-def wide_of(given: dict[str, Any]) -> dict[str, list[str]]:
-    """Return the raters and the criteria of labels that are *given*, and take them out of it."""
-    return {name: [one for each in given.pop(name) for one in each.split(",")] for name in ("raters", "criteria")}
 
 
 def _labels(file: Path, given: dict[str, Any]) -> Any:
@@ -217,15 +213,11 @@ def _check(context: click.Context) -> None:
         check_rubrics(new, context.params["rubrics"])
 
 
-_OLD = {"old", "before", "base", "baseline", "prev", "previous", "earlier", "main", "master", "control", "reference"}
-_NEW = {"new", "after", "pr", "candidate", "head", "current", "latest", "branch", "feature", "treatment", "next"}
-
-
 def _is_turned(new: Path, old: Path) -> bool:
     """True if the names say that the run *old* is the newer one; the times of files may be those of a download."""
     words, others = (re.findall(r"[a-z]+|\d+", str(file).lower()) for file in (new, old))
-    own = ({*words} - {*others}, {*others} - {*words})
-    ages: list[Any] = [bool(_NEW & each) - bool(_OLD & each) for each in own]
+    told = [{roles("ages").get(word) for word in own} for own in ({*words} - {*others}, {*others} - {*words})]
+    ages: list[Any] = [("new" in each) - ("old" in each) for each in told]
     if ages[0] == ages[1] and re.sub(r"\d+", "0", str(new)) == re.sub(r"\d+", "0", str(old)):  # as of v1 and v2
         ages = [[int(word) for word in each if word.isdigit()] for each in (words, others)]
     return bool(ages[0] < ages[1])

@@ -51,6 +51,7 @@ from rubric.commands.wrong_options import (
     problem_in,
     read_options,
     units_of,
+    values_of,
     with_run,
 )
 from rubric.embed import clean
@@ -197,12 +198,8 @@ def _with_line(said: str, group: click.Context, command: click.Command, units: l
     if other := {**other, **dict.fromkeys(pipes, "saved.json")}:
         line = _line_of(group, command, [other.get(word, word) for word in words], units)
         return said if problem else joined(said, f"then {left}write a line such as {line}")
-    is_new = words != typed or {"FIRST", "TEXT", ">", "COMMAND"} & {*held}
-    return (
-        said
-        if problem or "SOME" in held
-        else _with_checked_line(said, left, line, is_example="EXAMPLE" in held, is_new=bool(is_new))
-    )
+    is_new = words != typed or not held.keys().isdisjoint({"FIRST", "TEXT", ">", "COMMAND"})
+    return said if problem or "SOME" in held else _with_checked_line(said, left, line, held, is_new=is_new)
 
 
 def _with_missing(
@@ -220,12 +217,12 @@ def _with_missing(
     return _with_example(said, left, line) if more or named != files else said
 
 
-def _with_checked_line(said: str, left: str, line: str, *, is_example: bool, is_new: bool) -> str:
+def _with_checked_line(said: str, left: str, line: str, held: Collection[str], *, is_new: bool) -> str:
     """Return what is *said* with a *line* that the parser takes: at `{line|...}`, as an example, or behind."""
     if "{line|" in said:
         form = " --format json" * (" --format " not in line)
         return re.sub(r"\{line\|.*?\}( --format json)?", lambda found: line + form * bool(found[1]), said)
-    if is_example:
+    if "EXAMPLE" in held:
         return _with_example(said, left, line)
     return joined(said, f"{left}write {line}") if is_new else said
 
@@ -256,7 +253,7 @@ def _line_of(group: click.Context, command: click.Command, words: Sequence[str],
 
 def _printed(said: str, command: click.Command, files: list[str], units: list[Unit]) -> tuple[str, list[Unit]]:
     """Return *said* and *units* with a file for what is printed: the result of one candidate, or its report."""
-    outs = [words[-1].removeprefix("--out=") for name, words in units if name == "outs" and words[-1] != "--out"]
+    outs = values_of(units, "outs")
     told = "" if "is printed" in said else "it is printed"
     if command.name != "grade" or sorted(map(kind_of, files)) != ["*", "rubric"] or len(outs) != 1:
         return joined(said, told * any(name == ">" for name, _ in units)), units
@@ -264,10 +261,8 @@ def _printed(said: str, command: click.Command, files: list[str], units: list[Un
     if form := outs[0] if outs[0] in forms else meant_in(word_cure("choices", "", outs[0], forms)):
         told, new = "" if form == outs[0] else "it is printed for people, or as JSON", [("form", ["--format", form])]
     elif Path(outs[0]).suffix not in ("", ".json", ".jsonl", ".txt"):
-        told, new = (
-            "a report is of many, or of a file of one",
-            [("report", ["--report", *outs]), ("COMMAND", ["grade-many"])],
-        )
+        told = "a report is of many, or of a file of one"
+        new = [("report", ["--report", *outs]), ("COMMAND", ["grade-many"])]
     else:
         new = [(">", outs)]
     return joined(said, told), [*(unit for unit in units if unit[0] not in ("outs", "form")), *new]
@@ -371,17 +366,12 @@ def _mended_value(
 def once(context: click.Context, option: click.Option, typed: Sequence[str]) -> Change:
     """Return the change of words *typed* that gives an *option* for a form once, and other forms as files; or {}."""
     own = options_of(context.command, context)
-    given = [
-        words[-1].removeprefix(f"{option.opts[0]}=") for name, words in units_of(own, typed) if name == option.name
-    ]
+    given = values_of(units_of(own, typed), option.name or "")
     named, bare = [form for form in given if "=" in form], [form for form in given if "=" not in form]
     kept = ["github"] if "github" in bare else bare[-1:]  # which is printed for its reader
-    cures = [
-        word_cure("choices", context.command.name or "", form, {*own} - {"--reporter"})
-        for form in bare
-        if form not in kept
-    ]
     outs = [word for form in named for word in ("--out", form.partition("=")[2])]
-    outs += [word for cure in cures for word in shlex.split(meant_in(cure))]
+    for form in bare:
+        cure = "" if form in kept else word_cure("choices", context.command.name or "", form, {*own} - {"--reporter"})
+        outs += shlex.split(meant_in(cure))
     is_whole = option.name == "reporter" and outs.count("--out") == len(given) - len(kept)
     return {"reporter": [word for form in kept for word in ("--reporter", form)], "+outs": outs} if is_whole else {}

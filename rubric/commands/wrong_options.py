@@ -46,7 +46,7 @@ _PRINTED = (".json", ".jsonl", ".log", ".md", ".out", ".txt", ".yaml", ".yml")  
 _ELSEWHERE = "; it belongs to rubric "
 _OF_RUN = ("target", "deferred", "allow_scripts", "concurrency", "store", "repeat", "runs", "fail_fast")
 _OF_MANY = ("concurrency", "store", "repeats")  # options that are arguments of the same name, as of `Suite.run`
-_MARKS = {"patterns": "{filters}", "outs": "{outs}", "out": "{jsonl}"}
+_MARKS = {"patterns": "{filters}", "outs": "{outs}", "out": "{jsonl}", "min_pass_rate": "{exit_code}"}
 _SETTINGS = {"timeout": "60", "retries": "3", "seed": "1", "temperature": "0.0", "max_tokens": "1000"}  # of a judge
 
 
@@ -66,6 +66,14 @@ def units_of(own: Mapping[str, click.Option], typed: Sequence[str]) -> list[Unit
         units.append((option.name or "" if option is not None else "", [word, *rest[:count]]))
         rest = rest[count:]
     return units
+
+
+def values_of(units: Sequence[Unit], name: str) -> list[str]:
+    """Return the values of the option *name* in *units*; [] also of a switch."""
+    words = [
+        word for of, given in units if of == name for word in given if word[:1] != "-" or "=" in word or word == "-"
+    ]
+    return [word.partition("=")[2] if word[:1] == "-" != word else word for word in words]
 
 
 def changed_units(units: Sequence[Unit], change: Change) -> list[Unit]:
@@ -96,11 +104,11 @@ def meant_in(cure: str) -> str:
 
 def label_column(command: click.Command, word: str, held: Collection[str]) -> str:
     """Return a *word* of `--column` with a field of labels for what is named so, also where the sides are turned."""
-    parts = word.removeprefix("--column=").split("=")
+    parts = word.split("=")
     for field, column in (parts, parts[::-1]) if len(parts) == 2 else ():  # noqa: PLR2004 - a pair
         meant = meant_in(word_cure("options", command.name or "", f"--{field}", ["--column"]))
         if column in held and (name := meant.removeprefix("--column ")) != meant:
-            return word.replace("=".join(parts), f"{name}{column}")
+            return f"{name}{column}"
     return word
 
 
@@ -155,13 +163,9 @@ def read_options(
 
 def _filled(cure: str, option: str, given: str, values: Mapping[str, str], settings: dict[str, str]) -> str:
     """Return the *cure* of an *option* with what was *given*, also beside it; note those of its judge in *settings*."""
-    besides = (
-        (each, f"; did you mean {said!r}?" if said[:2] == "--" else f"; {said}")
-        for each in values
-        for said, words in cures_in("options", each)
-        if option in words
-    )
-    beside, cure = next(besides, ("", cure))
+    besides = ((each, said) for each in values for said, words in cures_in("options", each) if option in words)
+    beside, said = next(besides, ("", ""))
+    cure = (f"; did you mean {said!r}?" if said[:2] == "--" else f"; {said}") if said else cure
     cure = re.sub(r"\{tests\|(.*?)\}", lambda found: _as_test(given or found[1]), cure)
     field, _, equals = given.partition("=") if re.match(r"[\w.]+=[^=]", given) else ("", "", "")
     named = ("beside", values.get(beside, "")), ("field", field), ("equals", equals)
@@ -187,11 +191,7 @@ def with_run(cure: str, units: Sequence[Unit]) -> str:
     """Return the *cure* of a run in Python with what *units* have for it, and what it leaves out."""
     if "{judge}" not in cure and "{options}" not in cure:
         return cure
-    given = {name: [word for unit, words in units for word in words if unit == name] for name, _ in units}
-    values = {
-        name: [word.partition("=")[2] if word[:2] == "--" else word for word in words if word[:1] != "-" or "=" in word]
-        for name, words in given.items()
-    }
+    values = {name: values_of(units, name) for name, _ in units}
     functions = dict(filter(None, map(function_in, [*values.get("judge", ()), *values.get("target", ())])))
 
     def code(words: Sequence[str]) -> str:
@@ -199,23 +199,21 @@ def with_run(cure: str, units: Sequence[Unit]) -> str:
         parts = [word if word in functions or like("1.0", word) == word else repr(word) for word in named]
         return parts[0] if len(parts) == 1 else f"[{', '.join(parts)}]" if parts else "True"
 
-    made = {"judge": code(values.get("judge") or ["openai/gpt-5"])}
-    made["imports"] = "".join(f"from {module} import {name}; " for name, module in functions.items())
-    taken = [name for name in (_OF_RUN if "{outs}" in cure else _OF_MANY) if name in given and "{options}" in cure]
-    made["options"] = "".join(f", {name}={code(values[name])}" for name in taken)
+    taken = [name for name in (_OF_RUN if "{outs}" in cure else _OF_MANY) if name in values and "{options}" in cure]
     chosen = [part for word in values.get("patterns", ()) for part in word.split(",")]
-    made["filters"] = f".filter({', '.join(map(repr, chosen))})" * bool(chosen)
-    made["outs"] = "".join(f"; r.write({out!r})" for out in values.get("outs", ()))
-    made["jsonl"] = "".join(f"; r.to_jsonl({out!r})" for out in values.get("out", ()))
     kept = {"", "judge", *taken, *(name for name, mark in _MARKS.items() if mark in cure)}
-    if "min_pass_rate" in given and "r.exit_code)" in cure:
-        cure, kept = (
-            cure.replace("r.exit_code)", f"r.exit_code_at({code(values['min_pass_rate'])}))"),
-            kept | {"min_pass_rate"},
-        )
+    made = {
+        "judge": code(values.get("judge") or ["openai/gpt-5"]),
+        "imports": "".join(f"from {module} import {name}; " for name, module in functions.items()),
+        "options": "".join(f", {name}={code(values[name])}" for name in taken),
+        "filters": f".filter({', '.join(map(repr, chosen))})" * bool(chosen),
+        "outs": "".join(f"; r.write({out!r})" for out in values.get("outs", ())),
+        "jsonl": "".join(f"; r.to_jsonl({out!r})" for out in values.get("out", ())),
+        "exit_code": f"exit_code_at({code(least)})" if (least := values.get("min_pass_rate")) else "exit_code",
+    }
     for name, text in made.items():
         cure = cure.replace(f"{{{name}}}", text)
-    lost = [word for name, words in given.items() if name not in kept and not name[:1].isupper() for word in words]
+    lost = [word for name, words in units if name not in kept and not name[:1].isupper() for word in words]
     return cure + f"; it is without {shlex.join(lost)}" * bool(lost)
 
 
@@ -378,10 +376,11 @@ def _cure(context: click.Context, command: click.Command, name: str, files: Sequ
             return cure
         first = first or cure
     root = context.find_root().command
-    every = root.list_commands(context) if isinstance(root, click.Group) and not first else []
-    ones = [(each, root.get_command(context, each)) for each in every if isinstance(root, click.Group)]
-    having = [each for each, one in ones if one and name in options_of(one, context)]
-    return f"{_ELSEWHERE}{', '.join(having)}" if having else first
+    if first or not isinstance(root, click.Group):
+        return first
+    every = ((each, root.get_command(context, each)) for each in root.list_commands(context))
+    having = ", ".join(each for each, one in every if one and name in options_of(one, context))
+    return having and f"{_ELSEWHERE}{having}"
 
 
 def _takes(cure: str, name: str, value: str, own: Mapping[str, click.Option], files: Sequence[str]) -> bool:
@@ -396,10 +395,8 @@ def _takes(cure: str, name: str, value: str, own: Mapping[str, click.Option], fi
         return any(value in row for row in rows) or not (rows or kind_of(value))
     if "{equals|" in cure:
         return "=" in value
-    if new[2:] and not value.isdigit():
-        return True
     if new[2:]:  # as in `--maxfail 3`, which has a number of its own
-        return value == new[-1]
+        return not value.isdigit() or value == new[-1]
     if "{tests|" in cure or (known is not None and known.name == "patterns"):
         return bool(_EXPRESSION.search(value)) == ("{tests|" in cure)
     if known is not None and known.name == "judge" and "--filter" in own:  # a mark may be meant

@@ -94,9 +94,7 @@ def source_of(name: str, value: object, place: str = "", *, most: int = SHORT, i
     if isinstance(value, Mapping) and name.endswith("headers"):  # any of them may let one in
         return repr(dict.fromkeys(value, "..."))
     value = getattr(value, "function", value) if type(value).__name__ == "Holds" else value
-    if isinstance(value, type) or (
-        isinstance(value, FunctionType | BuiltinFunctionType) and value.__name__.isidentifier()
-    ):
+    if isinstance(value, type | FunctionType | BuiltinFunctionType) and value.__name__.isidentifier():
         return value.__name__
     if isinstance(value, FunctionType):
         return f"lambda {', '.join(inspect.signature(value).parameters)}: ..."
