@@ -292,19 +292,17 @@ def from_git(command: click.Command, files: Sequence[str]) -> tuple[str, Change]
 
 def mend_surplus(command: click.Command, files: Sequence[str]) -> tuple[str, Change]:
     """Return what is said of a *command* with more *files* than it takes, and the change that mends it, or {}."""
-    if (found := from_git(command, files))[0]:
+    if (found := _misplaced(command, files))[0]:
         return found
     own = {option: each.name or "" for each in command.params for option in each.opts}
     takes = " ".join(command.collect_usage_pieces(click.Context(command))[1:])
     said = f"{command.name} takes {takes or 'no file'}: {command.get_short_help_str(200).rstrip('.')}"
     rubrics, last = [file for file in files if kind_of(file) == "rubric"], files[-1]
-    if change := move_judge(command, files):
-        return "a judge is an option", change
     for param in command.params:  # such as a format
         for file in set(files) & {*getattr(param.type, "choices", ())} if isinstance(param, click.Option) else ():
             rest = [each for each in files if each != file]
             return f"{file!r} is given with an option", {"ARGUMENTS": rest, param.name or "": (param.opts[0], file)}
-    if command.name == "prefer" and (kind_of(files[0]) in ("*", "results") or Path(files[0]).suffix in TEXTS):
+    if command.name == "prefer" and (kind_of(files[0]) == "*" or Path(files[0]).suffix in TEXTS):
         return _as_pairs(command, files)
     if "--out" in own and Path(last).suffix and not Path(last).exists() and all(map(kind_of, files[:-1])):
         return f"{said}, and writes by an option", {"ARGUMENTS": files[:-1], own["--out"]: ("--out", last)}
@@ -334,12 +332,15 @@ def _as_pairs(command: click.Command, files: Sequence[str]) -> tuple[str, Change
     return said, {"ARGUMENTS": [pairs if first else "pairs.jsonl", rubric], "FIRST": first, **SUCH_AS}
 
 
-def move_judge(command: click.Command, files: Sequence[str]) -> Change:
-    """Return the change that names the last of *files* as judges, where they are models and no files; or {}."""
+def _misplaced(command: click.Command, files: Sequence[str]) -> tuple[str, Change]:
+    """Return what is said of the last of *files* that are judges, of runs, and of revisions, and the change; or ''."""
     models = [*takewhile(lambda file: not Path(file).exists() and MODEL.fullmatch(file), reversed(files[1:]))][::-1]
-    if not models or not any(each.name == "judge" for each in command.params):
-        return {}
-    return {"ARGUMENTS": files[: -len(models)], "+judge": [word for model in models for word in ("-j", model)]}
+    if models and any(each.name == "judge" for each in command.params):
+        judges = [word for model in models for word in ("-j", model)]
+        return "a judge is an option", {"ARGUMENTS": files[: -len(models)], "+judge": judges}
+    if command.name == "prefer" and kind_of(files[0]) == "results":
+        return _as_pairs(command, files)
+    return from_git(command, files)
 
 
 def check_files(context: click.Context) -> None:
@@ -372,12 +373,8 @@ def check_files(context: click.Context) -> None:
 
 def _check_words(command: click.Command, files: Sequence[str]) -> None:
     """Refuse words among *files* that name none: judges, revisions of a file, and options without dashes."""
-    if change := move_judge(command, files):
-        raise WrongLineError("a judge is an option", change)
-    if command.name == "prefer" and kind_of(files[0]) == "results":
-        raise WrongLineError(*_as_pairs(command, files))
-    if (revised := from_git(command, files))[0]:
-        raise WrongLineError(*revised)
+    if (found := _misplaced(command, files))[0]:
+        raise WrongLineError(*found)
     own = {option.removeprefix("--"): each.name or "" for each in command.params for option in each.opts}
     names = [each for each in files[1:] if re.fullmatch(r"[\w*-]*\w[\w*-]*", each) and not Path(each).exists()]
     if names and "filter" in own and pick_alone(files[:1]):

@@ -111,9 +111,7 @@ def generate(files: Sequence[str], out: Path | None, form: str, **given: Any) ->
 
 
 def _for_one(out: Path | None, form: str, given: dict[str, Any], generating: Generating) -> None:
-    references, good, bad = (
-        [options.read_stream(file) for file in given[name]] for name in ("references", "good", "bad")
-    )
+    references, good, bad = ([*map(options.read_stream, given[each])] for each in ("references", "good", "bad"))
     sources = [*given["sources"], *(Anchor(text, 1) for text in good), *(Anchor(text, 0) for text in bad)]
     name, texts = given["name"], {"input": given["task"], "references": references, "name": given["name"]}
     one = gather(given["outcome"] or None, sources, given["pairs"], **texts)
@@ -156,7 +154,7 @@ def _for_suites(files: Sequence[str], out: Path | None, given: dict[str, Any], g
     reading = {"base": given["base"], "environ": options.read_environment(given["names"])}
     sheets = [sheet(file, given["source"], **reading) for file in files]
     patterns = given["patterns"]
-    slots = [[slot for slot in one.slots if not patterns or fits(patterns, slot.id, slot.tags)] for one in sheets]
+    slots = [[slot for slot in one.slots if fits(patterns or ("*",), slot.id, slot.tags)] for one in sheets]
     wanted = [evolve(one, slots=tuple(some)) for one, some in zip(sheets, slots, strict=True)]
     if patterns and not any(slots):
         patterns = ", ".join(map(repr, patterns))

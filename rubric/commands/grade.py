@@ -145,9 +145,8 @@ class Inputs:
         if suite.format != "native":
             print_line(f"{file}: read as {suite.format}", problem=True)
         if self.outputs is not None:
-            suite = answer_cases(
-                suite, self.outputs, wanted=lambda case: not self.patterns or fits(self.patterns, case.id, case.tags)
-            )
+            patterns = self.patterns or ("*",)
+            suite = answer_cases(suite, self.outputs, wanted=lambda case: fits(patterns, case.id, case.tags))
             for warning in suite.warnings:
                 if warning.source == self.outputs:
                     print_line(str(warning), problem=True)

@@ -42,10 +42,8 @@ def label(data: Path, rubric: Path, *, out: Path | None, page: Path | None, add:
     DATA is a file of candidates, as for grade-many. They come in a random order, and each answer is written to
     --out at once; `agree` and `estimate` read that file.
     """
-    for file, endings, option in ((out, (".csv",), "--out"), (page, (".html", ".htm"), "--html")):
+    for file, option in ((out, "--out"), (page, "--html")):
         if file is not None:
-            if file.suffix.lower() not in endings:
-                raise click.UsageError(f"{option} {file}: name a file that ends in {endings[0]}")
             options.refuse_inputs(file, (data, rubric, *given["results"], *add), option)
     if page is not None or add:
         where = "is for the served page" if page is not None else "has no effect with --add, which shows no page"

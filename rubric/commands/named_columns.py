@@ -26,24 +26,23 @@ _FIELDS = ("output", "input", "reference", "context", "key")
 def columns_of(given: Sequence[str]) -> dict[str, str | Sequence[str] | None]:
     """Return the column of each field, from `FIELD=COLUMN`; `COLUMN=` skips one; `variables` has several."""
     named: dict[str, str | Sequence[str] | None] = {}
-    kept: list[str] = []
     for text in given:
         name, sign, column = text.partition("=")
         if not name or not sign:
             form = "expected FIELD=COLUMN, as output=answer, or value=verdict of labels"
             raise click.UsageError(f"--column {text}: {form}")
         if name == "variables" and column:
-            kept.append(column)
-            named[name] = kept
+            named[name] = [*(named.get(name) or ()), column]
             continue
+        said = f"--column {text}: {name} is given twice"
         if name in named and name in (many := {"value": "criteria", "criterion": "criteria", "rater": "raters"}):
             pairs = [each.partition("=") for each in given]
             several = [word for of, _, value in pairs if of == name for word in (f"--{many[name]}", value)]
             others = [word for each in pairs if each[0] != name for word in ("--column", "".join(each))]
-            said = f"--column {text}: {name} is given twice, and several columns have an option of their own"
-            raise WrongLineError(said, {"columns": others, many[name]: several})
+            change = {"columns": others, many[name]: several}
+            raise WrongLineError(f"{said}, and several columns have an option of their own", change)
         if name in named:
-            raise click.UsageError(f"--column {text}: {name} is given twice; give it once")
+            raise click.UsageError(f"{said}; give it once")
         named[name] = column or None
     return named
 

@@ -43,7 +43,6 @@ FIRST = 20
 """Candidates from which a head projects, and results after which it is told that none of them is a grade."""
 NO_GRADE = f"none of {FIRST} results is a grade"
 _PLANNED = 200
-_RUN_OF_A_CASE = re.compile(r" \[repeat \d+\]$")
 """Cases of a suite from which the line before the first call projects, at least; they are spread over all of it."""
 
 
@@ -369,7 +368,7 @@ def within(earlier: Report | None, report: Report) -> Report:
 
 def _case_of(row: Row) -> str:
     """Return the id of the case of *row*, which one of several runs of it may be."""
-    return _RUN_OF_A_CASE.sub("", row.id)
+    return re.sub(r" \[repeat \d+\]$", "", row.id)
 
 
 def _change(case: Case | None, judge: AnyJudge | None, row: Row | None) -> str:

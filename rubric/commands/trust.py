@@ -186,13 +186,6 @@ def _either(file: Path, rubrics: Sequence[Path], judge: Any) -> Grades:
             raise problem from None
 
 
-def _check_page(_: click.Context, __: click.Parameter, out: Path | None) -> Path | None:
-    if out is None or out.suffix.lower() in (".html", ".htm"):
-        return out
-    change = {"out": ("--out", str(out.with_suffix(".html")))}
-    raise WrongLineError(f"--out {out}: it is a page, and ends in .html", change)
-
-
 def _check(context: click.Context) -> None:
     """Refuse runs in another order, an old one that is named twice, groups of one, and a page without its rubric."""
     new, old, by, baseline = (context.params[name] for name in ("new", "old", "by", "baseline"))
@@ -226,7 +219,7 @@ def _is_turned(new: Path, old: Path) -> bool:
 @click.command(cls=Command, check=_check)
 @click.argument("new", type=PATH, required=False)
 @click.argument("old", type=PATH, required=False)
-@take(f"baseline labels by out rubrics {JUDGE} form", out=_check_page)
+@take(f"baseline labels by out rubrics {JUDGE} form")
 def compare(new: Path | None, old: Path | None, *, by: str | None, out: Path | None, judge: Any, **given: Any) -> None:
     """
     Compare two runs over the same candidates.

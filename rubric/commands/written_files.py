@@ -18,7 +18,8 @@ from rubric.suites.reporters.registry import reporter, reporter_names
 
 def written_by(command: click.Command, name: str, form: str = "") -> tuple[str, bool]:
     """Return the file that the option *name* of *command* writes, in a *form*, if any, and if it makes its folder."""
-    for kind, names in _files().items():
+    for kind in ("alone", "report"):
+        names = _files()[kind]
         if file := names.get(f"{command.name} {name}", names.get(name)):
             endings = reporter(form).endings if name == "outs" and form in reporter_names() else ()
             ending = next(iter(endings), "")
@@ -44,18 +45,20 @@ def folder_first(file: str) -> Change:
 
 def check_written(context: click.Context) -> None:
     """
-    Refuse a file that would be written where no folder is.
+    Refuse a file that would be written where no folder is, or whose name has another ending than it needs.
 
     Raises:
-        WrongLineError: It has the line that makes the folder.
+        WrongLineError: It has the line that makes the folder, or the name.
     """
     for option in context.command.params:
         name, makes_folder = written_by(context.command, option.name or "")
-        if not name or makes_folder or context.meta.get(TRIAL):
-            continue
-        given: Any = context.params.get(option.name or "")
+        endings, _, told = _files()["endings"].get(f"{context.command.name} {option.name}", "").partition(": ")
+        given: Any = context.params.get(option.name or "") if name else None
         for value in given if isinstance(given, tuple) else [given] * (given is not None):
-            if change := folder_first(str(value)):
+            if endings and Path(value).suffix.lower() not in endings.split():
+                named = str(Path(value).with_suffix(endings.split()[0]))
+                raise WrongLineError(f"{option.opts[0]} {value}: {told}", {option.name or "": (option.opts[0], named)})
+            if not (makes_folder or context.meta.get(TRIAL)) and (change := folder_first(str(value))):
                 said = f"{option.opts[0]} {value}: there is no folder {Path(value).parent}"
                 if re.match(r"\w{2,}:/", str(value)):  # an address
                     raise WrongLineError(f"{said}; name a file in one that is there", {})

@@ -338,14 +338,14 @@ def _mended_value(
 ) -> tuple[str, Change]:
     """Return what is *said* of the *value* of an option of *command* with *units*, and the change that mends it."""
     files = _files_in(units) or []
-    name, first = param.name or "", param.opts[0]
-    if name == "threshold" and value[:1].isalpha() and "--filter" in options_of(command, click.Context(command)):
+    name, first, own = param.name or "", param.opts[0], options_of(command, click.Context(command))
+    choices = [*getattr(param.type, "choices", ())]
+    if name == "threshold" and value[:1].isalpha() and "--filter" in own:
         return f"{said}; cases are named by another option", {name: (), "+patterns": ("--filter", value)}  # as jest's
     if isinstance(param.type, click.IntRange | click.FloatRange) and (bare := UNITS.sub("", value.lower())) != value:
         return said, {name: (first, bare)}
     if share := re.search(r" % write ([\d.]+)$", said):
         return said, {name: (first, share[1])}
-    choices, own = [*getattr(param.type, "choices", ())], options_of(command, click.Context(command))
     if choices and param.multiple and {*value.split(",")} <= {*choices}:
         return said, {name: [word for each in value.split(",") for word in (first, each)]}
     if choices and Path(value).exists():

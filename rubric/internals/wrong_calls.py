@@ -264,16 +264,15 @@ class _Call:
             is_idle = value is None or (is_off and (known or self._elsewhere(name, term or name)))
             cure = note or ("nothing changes without it; leave it out" if is_idle else "")
             own = name if name in self.positional_only else self._word(name)
+            guess = misspelt(name, self.names) or of_term or self._holder(value) or self._word(misspelt(name, near))
             fits_own = type(value).__name__ in table()["held"].get(own, "").split()
             word = own if fits_own else self._holder(value) or own  # of a value whose kind one argument alone takes
             if word and not note and value is not None:
                 words[name] = word
             elif cure := cure or self._elsewhere(name, name) or self._note(name, [term]):
                 cures[name] = cure
-            elif (
-                word := misspelt(name, self.names) or of_term or self._holder(value) or self._word(misspelt(name, near))
-            ):
-                words[name] = word
+            elif guess:
+                words[name] = guess
             else:
                 cures[name] = self._elsewhere(name, term) or self._unknown(name)
         names = [name for name in self.unknown if words.get(name) != name] or self.unknown
