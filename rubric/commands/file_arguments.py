@@ -306,7 +306,12 @@ def mend_surplus(command: click.Command, files: Sequence[str]) -> tuple[str, Cha
         return _as_pairs(command, files)
     if "--out" in own and Path(last).suffix and not Path(last).exists() and all(map(kind_of, files[:-1])):
         return f"{said}, and writes by an option", {"ARGUMENTS": files[:-1], own["--out"]: ("--out", last)}
-    if (does := table()["of_rubrics"].get(command.name)) and len(files) == 2 and rubrics == files[:1] and kind_of(last):  # noqa: PLR2004
+    if (
+        (does := table()["of_rubrics"].get(command.name or ""))
+        and len(files) == 2
+        and rubrics == files[:1]
+        and kind_of(last)
+    ):  # noqa: PLR2004
         other = "grade-many" if are_many(files) else "grade"
         return f"{command.name} {does}, and {other} grades replies, with their reasons", {"COMMAND": [other]}
     places, existing = places_of(command), [file for file in files if Path(file).exists()]

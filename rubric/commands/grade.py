@@ -317,7 +317,7 @@ def grade(files: Sequence[str], **given: Any) -> None:
         if len(files) == 1:
             inputs.refuse_alone(files[0])
         candidate = inputs.candidate(files[1], files[0])
-        how = {"store": running.store, "budget": options.budget_of(None, None)}
+        how: dict[str, Any] = {"store": running.store, "budget": options.budget_of(None, None)}
         how |= {} if given["concurrency"] is None else {"concurrency": given["concurrency"]}
         try:
             with allowing(when=inputs.allow_scripts):
