@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import resources
 from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,6 @@ from rubric.embed import fields, rows_in, shorten
 from rubric.engine.sources import holds_many
 from rubric.formats.projects import is_rubric
 from rubric.formats.registry import find_format, format_names
-from rubric.internals.guesses import table
 
 Change = Mapping[str, Sequence[str]]
 """What makes the line that was meant of the one that was typed: words by what they are; see `wrong_lines`."""
@@ -42,6 +43,12 @@ SUCH_AS: Change = {"EXAMPLE": ("such as",)}
 
 TRIAL = "rubric.trial"
 """Is in the `meta` of a context whose command does not run: a line is tried that would be printed."""
+
+
+@cache
+def file_table() -> dict[str, dict[str, str]]:
+    """Return what `files.toml` says of the files that commands take and write."""
+    return tomllib.loads(resources.files("rubric.commands").joinpath("files.toml").read_text("utf-8"))
 
 
 class WrongLineError(click.UsageError):
@@ -138,7 +145,7 @@ def put_in_order(command: click.Command, files: list[str]) -> list[str]:
 
 def is_fit(command: click.Command, files: Sequence[str]) -> bool:
     """False if a rubric is where *command* takes results, no file is missing, and no other command is meant."""
-    if len(files) < len(places_of(command)) or f"{command.name} rubric" in table()["other_commands"]:
+    if len(files) < len(places_of(command)) or f"{command.name} rubric" in file_table()["other_commands"]:
         return True
     return ("results", "rubric") not in zip(places_of(command), map(kind_of, files), strict=False)
 
@@ -163,7 +170,7 @@ def fill_places(command: click.Command, files: Sequence[str]) -> list[str]:
     rest, named, places = [*files], list[str](), places_of(command)
     for name, held in zip((each.name for each in arguments_of(command)), places, strict=False):
         fits = [file for file in rest if kind_of(file) in (held, "") or (held == "*" and kind_of(file) not in places)]
-        example = table()["missing_files"][name or ""].split()[: 1 + (command.name == "grade")]
+        example = file_table()["missing_files"][name or ""].split()[: 1 + (command.name == "grade")]
         stores = [str(each) for each in Path().glob("*.db")] if name == "store" else []
         example = stores if len(stores) == 1 else example
         named += [rest.pop(rest.index(fits[0]))] if fits else example
@@ -210,7 +217,7 @@ def _elsewhere(command: click.Command, place: str, file: str) -> tuple[str, str,
     if command.name in ("estimate", "view") and kind == "*" and Path(file).suffix in _TREES[:2]:
         kind = "rubric"  # or a suite
     shown = "view: shows results" * ((kind, place) == ("results", "rubric"))
-    words, _, does = table()["other_commands"].get(f"{command.name} {kind}", shown).partition(": ")
+    words, _, does = file_table()["other_commands"].get(f"{command.name} {kind}", shown).partition(": ")
     other, *judge = words.split() or [""]
     held = {"results": "holds results", "rubric": "holds a rubric", "folder": "is a folder"}.get(held, "holds a suite")
     return other, f"{file} {held}; {other} {does}", {"judge": judge} if judge else {}
@@ -306,12 +313,8 @@ def mend_surplus(command: click.Command, files: Sequence[str]) -> tuple[str, Cha
         return _as_pairs(command, files)
     if "--out" in own and Path(last).suffix and not Path(last).exists() and all(map(kind_of, files[:-1])):
         return f"{said}, and writes by an option", {"ARGUMENTS": files[:-1], own["--out"]: ("--out", last)}
-    if (
-        (does := table()["of_rubrics"].get(command.name or ""))
-        and len(files) == 2
-        and rubrics == files[:1]
-        and kind_of(last)
-    ):  # noqa: PLR2004
+    does = file_table()["of_rubrics"].get(command.name or "")
+    if does and len(files) == 2 and rubrics == files[:1] and kind_of(last):  # noqa: PLR2004
         other = "grade-many" if are_many(files) else "grade"
         return f"{command.name} {does}, and {other} grades replies, with their reasons", {"COMMAND": [other]}
     places, existing = places_of(command), [file for file in files if Path(file).exists()]
@@ -383,13 +386,13 @@ def _check_words(command: click.Command, files: Sequence[str]) -> None:
     own = {option.removeprefix("--"): each.name or "" for each in command.params for option in each.opts}
     names = [each for each in files[1:] if re.fullmatch(r"[\w*-]*\w[\w*-]*", each) and not Path(each).exists()]
     if names and "filter" in own and pick_alone(files[:1]):
-        change = {"ARGUMENTS": [each for each in files if each not in names]}
         words = [word for each in names for word in ("--filter", each)]
-        raise WrongLineError(f"{names[0]} is no file; cases are named by an option", {**change, "+patterns": words})
+        change = {"ARGUMENTS": [each for each in files if each not in names], "+patterns": words}
+        raise WrongLineError(f"{names[0]} is no file; cases are named by an option", change)
     for word in files:
         name, _, value = word.partition("=")
         if value and name in own and not Path(word).exists():
-            change = {"ARGUMENTS": [each for each in files if each != word], own[name]: (f"--{name}", value)}
+            change = {"ARGUMENTS": [each for each in files if each != word], own[name]: [f"--{name}", value]}
             raise WrongLineError(f"{word}: an option begins with two dashes", change)
 
 

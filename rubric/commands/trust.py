@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from rubric import DefinitionError, Grades, LoadError, Rubric, dump, load, prefer_many
-from rubric.commands.file_arguments import TRIAL, WrongLineError, first_row, holds_results, is_report
+from rubric.commands.file_arguments import TRIAL, WrongLineError, file_table, first_row, holds_results, is_report
 from rubric.commands.kept_runs import last_runs
 from rubric.commands.messages import in_options
 from rubric.commands.named_columns import columns_of, wide_of
@@ -25,7 +25,6 @@ from rubric.commands.view import check_rubrics, results_of
 from rubric.commands.wrong_lines import meant
 from rubric.commands.wrong_options import TYPED
 from rubric.embed import Wording, counted, replacing
-from rubric.internals.guesses import roles
 from rubric.suites import Report
 from rubric.trust.pairwise.preference import pairs_of, plan_pairs
 
@@ -209,8 +208,9 @@ def _check(context: click.Context) -> None:
 def _is_turned(new: Path, old: Path) -> bool:
     """True if the names say that the run *old* is the newer one; the times of files may be those of a download."""
     words, others = (re.findall(r"[a-z]+|\d+", str(file).lower()) for file in (new, old))
-    told = [{roles("ages").get(word) for word in own} for own in ({*words} - {*others}, {*others} - {*words})]
-    ages: list[Any] = [("new" in each) - ("old" in each) for each in told]
+    before, after = ({*file_table()["ages"][age].split()} for age in ("old", "new"))
+    own = ({*words} - {*others}, {*others} - {*words})
+    ages: list[Any] = [bool(after & each) - bool(before & each) for each in own]
     if ages[0] == ages[1] and re.sub(r"\d+", "0", str(new)) == re.sub(r"\d+", "0", str(old)):  # as of v1 and v2
         ages = [[int(word) for word in each if word.isdigit()] for each in (words, others)]
     return bool(ages[0] < ages[1])

@@ -4,32 +4,24 @@ from __future__ import annotations
 
 import re
 import shlex
-import tomllib
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import click
 
-from rubric.commands.file_arguments import TRIAL, Change, WrongLineError
+from rubric.commands.file_arguments import TRIAL, Change, WrongLineError, file_table
 from rubric.suites.reporters.registry import reporter, reporter_names
 
 
 def written_by(command: click.Command, name: str, form: str = "") -> tuple[str, bool]:
     """Return the file that the option *name* of *command* writes, in a *form*, if any, and if it makes its folder."""
     for kind in ("alone", "report"):
-        names = _files()[kind]
+        names = file_table()[kind]
         if file := names.get(f"{command.name} {name}", names.get(name)):
             endings = reporter(form).endings if name == "outs" and form in reporter_names() else ()
             ending = next(iter(endings), "")
             return (f"{Path(file).stem}{ending}" if ending[:1] == "." else ending or file), kind == "report"
     return "", False
-
-
-@cache
-def _files() -> dict[str, dict[str, str]]:
-    return tomllib.loads(resources.files("rubric.commands").joinpath("written_files.toml").read_text("utf-8"))
 
 
 def in_folder(value: str, name: str) -> str:
@@ -52,7 +44,7 @@ def check_written(context: click.Context) -> None:
     """
     for option in context.command.params:
         name, makes_folder = written_by(context.command, option.name or "")
-        endings, _, told = _files()["endings"].get(f"{context.command.name} {option.name}", "").partition(": ")
+        endings, _, told = file_table()["endings"].get(f"{context.command.name} {option.name}", "").partition(": ")
         given: Any = context.params.get(option.name or "") if name else None
         for value in given if isinstance(given, tuple) else [given] * (given is not None):
             if endings and Path(value).suffix.lower() not in endings.split():
