@@ -464,7 +464,7 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("grade-many polite.yaml replies.csv -j offline --sample 1", "such as shuf -n 1 replies.csv > some.csv; a CSV has a row of names more; then write a line such as rubric grade-many polite.yaml some.csv -j offline"),
         ("check polite.yaml -j offline --out junit.xml", "or JSON for programs, such as rubric check polite.yaml -j offline --format json; see"),
         ("lint polite.yaml --ignore no-effect --max-warnings 0", "no such option --max-warnings; a warning fails always; see"),
-        ("doctor --judge openai/gpt-5.6", "and rubric plan the judge that would be asked; see"),
+        ("doctor --judge openai/gpt-5.6", "and the command plan the judge that would be asked; see"),
         ("lint reply.txt", "reply.txt is a text, where a rubric is expected, such as rubric lint"),
         ("grade reply.txt -j offline", "where a rubric is expected, such as rubric grade rubric.yaml reply.txt"),
         ("probe polite.yaml reply.txt -j offline", "candidates are a folder, or rows of a file, such as rubric probe polite.yaml"),
