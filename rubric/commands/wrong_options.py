@@ -219,6 +219,9 @@ def with_run(cure: str, units: Sequence[Unit]) -> str:
 
 def refuse_function(name: str, *, answers: bool) -> None:
     """Refuse the *name* of a function in a file, which judges or *answers*, with the line in Python that takes it."""
+    if answers and re.match(r"exec:|.*\.(sh|js|mjs|ts)$", name):
+        said = f"{name}: a program is no target; have it write a line of JSON for each case, with its id and its output"
+        raise click.UsageError(f"{said}, and give these in its place: --outputs replies.jsonl")
     if not function_in(name):
         return
     context = click.get_current_context()

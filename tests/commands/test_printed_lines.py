@@ -435,6 +435,7 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("grade-many polite.yaml rows.jsonl -j offline --num-shards 4 --shard-index 2", "a shard is one of all, counted from 1, such as --shard 2/4; see"),
         ("grade suite.yaml -j offline --save-baseline base.json", "such as rubric grade suite.yaml -j offline --out base.json; see"),
         ("grade suite.yaml -j offline -M top_p=0.8", "in Python, Judge('offline', params={'top_p': 0.8}); see"),
+        ("grade suite.yaml -j offline --target exec:./bot.sh", "with its id and its output, and give these in its place: --outputs replies.jsonl; see"),
         ("grade suite.yaml -j offline --reasoning-effort high", "in Python, Judge('offline', params={'reasoning_effort': 'high'}); see"),
         ("grade suite.yaml -j offline -s", "for totals alone, such as --quiet; for the reason of every verdict, such as --verbose; see"),
         ("grade suite.yaml -j offline --var tone=warm", "such as variables: {tone: warm}; see"),
