@@ -268,12 +268,9 @@ class Rubric(Building, Answer, Shown, Listed[Criterion]):
             message = f"the penalty {penalties[0]!r} subtracts points, and {self.aggregation} has none"
             raise DefinitionError("aggregation", f'{message}; score by_points(), which is aggregation="points"')
         inner = [criterion.answer for criterion in self.criteria if isinstance(criterion.answer, Rubric)]
-        for name in (
-            ("evidence", "abstain", "guidelines", "prompt", "max_steps") if len(inner) == len(self.criteria) else ()
-        ):
-            if (here := getattr(self, name)) not in (False, "forbid", "", None) and any(
-                getattr(each, name) != here for each in inner
-            ):
+        unset = {"evidence": False, "abstain": "forbid", "guidelines": "", "prompt": None, "max_steps": 0}
+        for name, nothing in unset.items() if len(inner) == len(self.criteria) else ():
+            if (here := getattr(self, name)) != nothing and any(getattr(each, name) != here for each in inner):
                 message = "it has no effect: each criterion is a rubric, which has settings of its own; set it in those"
                 raise DefinitionError(name, message)
         for index, criterion in enumerate(self.criteria):
@@ -494,9 +491,10 @@ class Rubric(Building, Answer, Shown, Listed[Criterion]):
         if id not in (known := [c.id for c in self.criteria]):
             call = f"{method}({', '.join([repr(id), *(f'{name}={value!r}' for name, value in changes.items())])})"
             held = [c.id for c in self.criteria if isinstance(c.answer, Rubric) and id in c.answer.ids]
-            lines = [f"rubric.revising({each!r}, answer=rubric[{each!r}].answer.{call})" for each in held]
-            said = f"; it is in {held[0]!r}: write {lines[0]}" if held else fields.suggest(id, known)
-            raise DefinitionError("id", f"no criterion {id!r}{said}")
+            lines = [
+                f"; it is in {at!r}: write rubric.revising({at!r}, answer=rubric[{at!r}].answer.{call})" for at in held
+            ]
+            raise DefinitionError("id", f"no criterion {id!r}{lines[0] if lines else fields.suggest(id, known)}")
 
     # -- showing -----------------------------------------------------------------------------------
 

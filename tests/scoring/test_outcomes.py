@@ -591,6 +591,7 @@ def test_a_rubric_in_which_nothing_counts_cannot_grade() -> None:
     [
         ("evidence", True),
         ("abstain", "exclude"),
+        ("abstain", 0.0),
         ("guidelines", "Be fair."),
         ("prompt", "{{ candidate }}"),
         ("max_steps", 2),

@@ -345,11 +345,11 @@ def _without_slots(value: Any) -> Any:
     if are_rows(value) and all("content" in each for each in value):
         value = "\n\n".join(str(each["content"]) for each in value)
 
-    def shown(slot: re.Match[str]) -> str:
+    def words_for(slot: re.Match[str]) -> str:
         names = [field_of("Case", name, _GIVEN) for name in re.split("[._]", slot[1])]
         return next((_GIVEN[name] for name in names if name in _GIVEN), slot[0])
 
-    return re.sub(r"\{\{\s*([\w.]+)\s*\}\}", shown, value) if isinstance(value, str) else value
+    return re.sub(r"\{\{\s*([\w.]+)\s*\}\}", words_for, value) if isinstance(value, str) else value
 
 
 def _typed(rest: dict[str, Any], take: Callable[[str], Any]) -> Iterator[dict[str, Any]]:
