@@ -177,7 +177,9 @@ checks = st.one_of(
 
 anchors = st.builds(Anchor, texts(), scores, reason=any_texts())
 whens = st.one_of(
-    st.builds(When, contains=texts()), st.builds(When, regex=patterns), st.builds(When, tool_called=texts())
+    st.builds(When, contains=texts(), negated=st.booleans()),
+    st.builds(When, regex=patterns),
+    st.builds(When, tool_called=texts()),
 )
 _FORMS = schema()["$defs"]
 _KEYS = _FORMS["criterion"]["anyOf"][1]["properties"]

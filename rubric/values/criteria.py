@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from attrs import NOTHING, Attribute, Factory, field, frozen
+from attrs import NOTHING, Attribute, Factory, evolve, field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals import fields
@@ -79,12 +79,17 @@ class When(Shown):
         regex: A pattern (RE2 syntax) that must be found in it.
         tool_called: A tool that the candidate's run must have called; a name as in `Calls`.
         holds: A function from the `Candidate` to a bool. It cannot be written to a file.
+        negated: Whether the criterion applies where that is not so; `~When(...)` is short for it.
     """
 
     contains: str | None = field(default=None, kw_only=True, validator=fields.optional(fields.text))
     regex: str | None = field(default=None, kw_only=True, validator=fields.optional(pattern))
     tool_called: str | None = field(default=None, kw_only=True, validator=fields.optional(fields.text))
     holds: Callable[[Candidate], bool] | None = field(default=None, kw_only=True)
+    negated: bool = field(default=False, kw_only=True, validator=fields.flag)
+
+    def __invert__(self) -> When:
+        return evolve(self, negated=not self.negated)
 
     def __attrs_post_init__(self) -> None:
         given = [name for name in ("contains", "regex", "tool_called", "holds") if getattr(self, name) is not None]
@@ -102,6 +107,9 @@ class When(Shown):
             TypeError: A function of the user's is async, or returned no bool.
             Exception: Any that the function raised.
         """
+        return self._is_so(candidate) != self.negated
+
+    def _is_so(self, candidate: Candidate) -> bool:
         if self.contains is not None:
             return self.contains in candidate.output
         if self.regex is not None:

@@ -424,14 +424,15 @@ SAYS = [
     ),
     ("~call('delete')", "write rubric.checks(call('delete').never())"),
     ("call('a') & call('b')", "write rubric.checks(call('a').at_least(1) & call('b').at_least(1))"),
-    ("~When(contains='a')", "write When(holds=lambda candidate: not When(contains='a').holds_for(candidate))"),
     (
         "When(contains='a') | When(regex='b')",
         "When(contains='a').holds_for(candidate) or When(regex='b').holds_for(candidate)",
     ),
-    ("When(not_contains='a')", "write When(holds=lambda candidate: 'a' not in candidate.output)"),
+    ("When(not_contains='a')", "write When(contains='a', negated=True)"),
+    ("When(not_regex='a')", "write When(regex='a', negated=True)"),
+    ("When(contains='a', negate=True)", "Write When(contains='a', negated=True)"),
     ("Criterion('x', when=Contains('a'))", "write when=When(contains='a')"),
-    ("Criterion('x', unless='a')", "such as when=lambda candidate: 'refund' not in candidate.output"),
+    ("Criterion('x', unless='a')", "such as when=When(contains='refund', negated=True)"),
     (
         "grade_many(['x'], r, 'offline', raise_on_error=False, max_workers=3)",
         "Write grade_many(['x'], rubric, 'offline', concurrency=3)",

@@ -174,6 +174,10 @@ def test_runs_of_white_space_in_evidence_are_folded() -> None:
         (When(contains="ERROR"), False),
         (When(regex=r"error \d+"), True),
         (When(regex="^error"), False),
+        (When(regex="^error", negated=True), True),
+        (~When(contains="error"), False),
+        (~~When(contains="error"), True),
+        (~When(holds=lambda candidate: not candidate.output), True),
     ],
 )
 def test_a_conditional_criterion_is_judged_only_where_it_applies(when: When, applies: bool) -> None:

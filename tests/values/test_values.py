@@ -102,6 +102,7 @@ NOUNS: list[Any] = [
     Calls("search", arguments={"q": ["a", {"b": 1}]}),
     Anchor("well", 0.75, reason="short"),
     When(regex="a|b"),
+    When(contains="a", negated=True),
     Criterion("Is it 'good'?", weight=2.5, polarity="guard", when=When(contains="x"), metadata={"a": [1, {"b": None}]}),
     Rubric("r", criteria=["a", Criterion("b", answer=TREE)], threshold=0.8, borderline=0.6, scale=Likert(1, 7)),
     Rubric().includes(Rubric.of("inner"), id="n").checks(Contains("x")),

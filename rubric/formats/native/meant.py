@@ -35,6 +35,7 @@ Read = Callable[[Any], object]
 
 _LOW, _HIGH = "min low minimum lowest from start min_value", "max high maximum highest to end max_value"
 CONDITIONS = ("when", "run_if", "needs", "if", "condition", "only_if", "applies_if", "depends_on")
+_EXCEPTIONS = ("unless", "skip_if", "except_when", "skip_when", "not_when", "exclude_if")
 _WORTH = {"yes": 1, "no": 0, "pass": 1, "fail": 0, "true": 1, "false": 0, "True": 1, "False": 0}
 _TAGS = ("category", "group", "section", "dimension", "area", "tag")
 _SCORES = "scores values points score value weights"
@@ -109,7 +110,7 @@ def _also(found: list[tuple[KeyPath, DefinitionError]], meant: dict[str, Any], d
         said += f", or, of words, {on_a_line({**meant, **words})}"
     tree = meant.get("tree", {})
     given = {*data} if isinstance(data, dict) else set[Any]()
-    if {"unless", *CONDITIONS} & given and not {"tree", "ask", "then", "yes", "no"} & given:
+    if {*_EXCEPTIONS, *CONDITIONS} & given and not {"tree", "ask", "then", "yes", "no"} & given:
         no, yes = ("yes", "no") if tree.get("yes") == 1 else ("no", "yes")
         if tree.get(no) == 1:
             rest = {key: each for key, each in meant.items() if key != "tree"}
@@ -393,8 +394,27 @@ def _is_asked(condition: object) -> bool:
     return " " in str(condition) and re.search(code, str(condition)) is None
 
 
-_HELD = re.compile(r"""(?:contains\(\s*[\w.]+\s*,\s*)?(['"])([^'"]+)\1\s*(?:\)|in [\w.]+)""")
+_HELD = re.compile(r"""(not )?(?:contains\(\s*[\w.]+\s*,\s*)?(['"])([^'"]+)\2\s*(?:\)|(not )?in [\w.]+)""")
 """A condition that a text is in the reply, as in a workflow."""
+
+
+def _when_in(rest: dict[str, Any]) -> dict[str, Any]:
+    """Return the condition by code that another word than `when` holds, or that is negated; {} if none is."""
+    for key in (*CONDITIONS, *_EXCEPTIONS):
+        held, is_not = rest.get(key), key in _EXCEPTIONS
+        if said := _HELD.fullmatch(held) if isinstance(held, str) else None:
+            held, is_not = {"contains": said[3]}, is_not != bool(said[1] or said[4])
+        while isinstance(held, dict) and len(held) == 1:
+            ((word, value),) = held.items()
+            bare = re.sub(
+                "^(?:not|none)[_-]?(?:of)?|^(excludes|lacks|without)$", lambda m: "contains" * bool(m[1]), word
+            )
+            is_not = is_not != (bare != word)
+            if name := field_of("When", bare, ("contains", "regex", "tool_called")) * bool(bare):
+                del rest[key]
+                return {"when": {name: value, **({"negated": True} if is_not else {})}}
+            held = value
+    return {}
 
 
 def _tree_in(rest: dict[str, Any]) -> dict[str, Any]:
@@ -404,15 +424,14 @@ def _tree_in(rest: dict[str, Any]) -> dict[str, Any]:
         tree = {key: _branch(rest.pop(each)) for key, each in own.items()}
         return {"text": rest.pop("text", asked), "tree": tree}
     text = rest.get("text")
-    for key in CONDITIONS:
-        if held := _HELD.fullmatch(str(rest.get(key))):
-            del rest[key]
-            return {"when": {"contains": held[2]}}
+    if when := _when_in(rest):
+        return when
     if isinstance(rest.get("when"), str):
         rest["if"] = rest.pop("when")
-    asked = rest.get("unless")
+    unless = next((key for key in _EXCEPTIONS if key in rest), "")
+    asked = rest.get(unless)
     if isinstance(text, str) and isinstance(asked, str) and _is_asked(asked):
-        del rest["unless"]
+        del rest[unless]
         return {"tree": {"ask": asked, "yes": 1, "no": {"ask": text, "yes": 1, "no": 0}}}
     asked = next((rest[key] for key in CONDITIONS if _is_asked(rest.get(key))), None)
     if not isinstance(asked, str) or not isinstance(text, str):

@@ -80,13 +80,14 @@ def read_when(data: Any) -> When | None:
     """Return the condition under which a criterion applies."""
     if data is None:
         return None
-    given = [key for key in fields.as_dict(data, _CONDITION) if key in fields.KEYS[When].values()]
-    if len(given) > 1 or not data:
+    given = [key for key in fields.as_dict(data, _CONDITION) if key in _CONDITIONS]
+    if len(given) > 1 or not {*data} - {"negated"}:
         raise mismatch(_CONDITION, " and ".join(given) or None)
     return _read_when(data)
 
 
-_CONDITION = "a mapping with one of contains, regex, tool_called"
+_CONDITIONS = ("contains", "regex", "tool_called")
+_CONDITION = f"a mapping with one of {', '.join(_CONDITIONS)}"
 
 
 def meant_row(data: Any) -> dict[str, Any] | None:
