@@ -38,7 +38,7 @@ from rubric.runs import is_run, refuse_log
 from rubric.suites import Providers, baseline
 from rubric.suites.missing_judges import Otherwise
 from rubric.suites.outputs import answer_cases
-from rubric.suites.suite import fits
+from rubric.suites.suite import is_wanted
 from rubric.suites.targets.providers import PROVIDERS
 from rubric.view.rubrics import rules
 
@@ -72,6 +72,7 @@ class Inputs:
     names: Sequence[str]
     base: str | None
     patterns: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
     allow_scripts: bool = False
 
     def is_for_candidate(self, files: Sequence[str]) -> bool:
@@ -145,8 +146,8 @@ class Inputs:
         if suite.format != "native":
             print_line(f"{file}: read as {suite.format}", problem=True)
         if self.outputs is not None:
-            patterns = self.patterns or ("*",)
-            suite = answer_cases(suite, self.outputs, wanted=lambda case: fits(patterns, case.id, case.tags))
+            chosen = self.patterns, self.excluded
+            suite = answer_cases(suite, self.outputs, wanted=lambda case: is_wanted(case.id, case.tags, *chosen))
             for warning in suite.warnings:
                 if warning.source == self.outputs:
                     print_line(str(warning), problem=True)
@@ -249,9 +250,9 @@ def _check(context: click.Context) -> None:
     if context.command.name == "grade" and not is_for_candidate:
         RunOptions.of(context.params).check_outs()
         with suppress(RubricError):  # told when it runs, but for patterns that are one
-            if inputs.patterns:
+            if inputs.patterns or inputs.excluded:
                 suites = [load_suite(file, inputs.source, base=inputs.base) for file in files]
-                pick_cases(suites, files, inputs.patterns)
+                pick_cases(suites, files, inputs.patterns, inputs.excluded)
     elif context.command.name == "grade" and len(files) == 1:
         inputs.refuse_alone(files[0])
 
@@ -263,7 +264,7 @@ def _rubric_first(files: Sequence[str]) -> Sequence[str]:
 
 @click.command(cls=Command, check=_check)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
-@options.take(f"{options.GRADING} patterns columns allow_scripts prices color")
+@options.take(f"{options.GRADING} patterns excluded columns allow_scripts prices color")
 def plan(files: Sequence[str], form: str, columns: Sequence[str], **given: Any) -> None:
     """
     Count calls, tokens and dollars; send nothing.
@@ -287,7 +288,7 @@ def plan(files: Sequence[str], form: str, columns: Sequence[str], **given: Any) 
         print_result(planned, form, quiet=are_many)
         options.check_prices([planned])
         return
-    suites, _ = pick_cases(inputs.suites(files), files, inputs.patterns)
+    suites, _ = pick_cases(inputs.suites(files), files, inputs.patterns, inputs.excluded)
     with allowing(when=inputs.allow_scripts):
         plans = [suite.plan(inputs.judge, target=inputs.target_of(suite)) for suite in suites]
     options.check_prices(one.total for one in plans)
@@ -330,7 +331,7 @@ def grade(files: Sequence[str], **given: Any) -> None:
         print_result(result, running.form, quiet=running.quiet)
         sys.exit(PASSED if result.passed else FAILED)
     earlier = running.earlier()
-    suites, kept = pick_cases(inputs.suites(files), files, running.patterns)
+    suites, kept = pick_cases(inputs.suites(files), files, running.patterns, running.excluded)
     inputs.refuse_idle(suites)
     report = running.run_all(suites, kept, inputs.judge, inputs.target_of)
     allowed = {"largest_drop": running.largest_drop, "risk": running.risk}

@@ -199,7 +199,8 @@ TO_RUN = "deferred allow_scripts repeat runs fail_fast"
 """The options that `Suite.run` gets as they are: each has the name of its parameter."""
 
 RUNNING = (
-    "reporter outs max_cost prices baseline largest_drop risk min_pass_rate patterns verbose by keep rerun " + TO_RUN
+    "reporter outs max_cost prices baseline largest_drop risk min_pass_rate patterns excluded verbose by keep rerun "
+    + TO_RUN
 )
 """The options of `grade` that one candidate has no use for. A new one is a word here, and a field of `RunOptions`."""
 

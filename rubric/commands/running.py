@@ -36,7 +36,7 @@ from rubric.suites.report import Deferred
 from rubric.suites.reporters import github, markdown
 from rubric.suites.reporters.registry import reporter_for
 from rubric.suites.reporters.terminal import Detail, layout
-from rubric.suites.suite import fits
+from rubric.suites.suite import fits, is_wanted
 from rubric.values import AnyJudge, as_judge
 
 FIRST = 20
@@ -58,6 +58,7 @@ class RunOptions:
     risk: float | None
     min_pass_rate: float | None
     patterns: tuple[str, ...]
+    excluded: tuple[str, ...]
     verbose: bool
     quiet: bool
     store: Path | None
@@ -101,9 +102,8 @@ class RunOptions:
         except OSError as problem:
             cure = f"; a first run writes it, with --out {self.baseline}" * isinstance(problem, FileNotFoundError)
             raise Refusal(f"{self.baseline}: this baseline cannot be read: {problem.strerror}{cure}") from problem
-        if not self.patterns:
-            return earlier
-        kept = tuple(row for row in earlier if fits(self.patterns, row.id.rpartition(": ")[2], row.tags))
+        chosen = self.patterns, self.excluded
+        kept = tuple(row for row in earlier if is_wanted(row.id.rpartition(": ")[2], row.tags, *chosen))
         return evolve(earlier, rows=kept)
 
     def _check_comparison(self) -> None:
@@ -318,24 +318,34 @@ def _writing(name: str) -> Iterator[None]:
         raise Refusal(f"{name}: this cannot be written: {problem.strerror}") from problem
 
 
-def pick_cases(suites: Sequence[Suite], files: Sequence[str], patterns: Sequence[str]) -> tuple[list[Suite], list[str]]:
-    """Return the suites with a case that fits one of *patterns*, with these cases alone, and their files."""
-    if not patterns:
+def pick_cases(
+    suites: Sequence[Suite], files: Sequence[str], patterns: Sequence[str], excluded: Sequence[str]
+) -> tuple[list[Suite], list[str]]:
+    """Return the suites with the cases that fit one of *patterns* and none of *excluded*, and their files."""
+    if not patterns and not excluded:
         return [*suites], [*files]
-    pairs = [(s, f) for s, f in zip(suites, files, strict=True) if any(fits(patterns, c.id, c.tags) for c in s)]
-    if not pairs:
-        said = f"no case fits {', '.join(map(repr, patterns))}"
-        apart = [part.strip() for pattern in patterns for part in re.split(r" or |\|+|,", pattern)]
-        if apart != [*patterns] and all(any(fits([part], c.id, c.tags) for s in suites for c in s) for part in apart):
-            change = {"patterns": [word for part in apart for word in ("--filter", part)]}
-            raise WrongLineError(f"--filter: {said}; each pattern is an option of its own", change)
-        cases = [case for suite in suites for case in suite]
+    cases = [case for suite in suites for case in suite]
+    for name, option, given in (("patterns", "--filter", patterns), ("excluded", "--exclude", excluded)):
+        if not given or any(fits(given, case.id, case.tags) for case in cases):
+            continue
+        said = f"no case fits {', '.join(map(repr, given))}"
+        parts = [part for pattern in given for part in re.split(r" or |\|+|,", pattern)]
+        apart = [part.rpartition("::")[2].strip() for part in parts]
+        if apart != [*given] and all(any(fits([part], case.id, case.tags) for case in cases) for part in apart):
+            change = {name: [word for part in apart for word in (option, part)]}
+            raise WrongLineError(f"{option}: {said}; each pattern is an option of its own", change)
         tags = dict.fromkeys(tag for case in cases for tag in case.tags)
-        for name, found in (("cases", [case.id for case in cases]), ("tags", [*tags])):
-            said += f"; the {name} are {shorten(', '.join(found), 300)}" if found else ""
-        said += "; a pattern is a part of an id, or a tag" + as_python(click.get_current_context(), " ".join(patterns))
-        raise DefinitionError("--filter", said)
-    return [suite.filter(*patterns) for suite, _ in pairs], [file for _, file in pairs]
+        for kind, found in (("cases", [case.id for case in cases]), ("tags", [*tags])):
+            said += f"; the {kind} are {shorten(', '.join(found), 300)}" if found else ""
+        said += "; a pattern is a part of an id, or a tag" + as_python(
+            click.get_current_context(), name, " ".join(given)
+        )
+        raise DefinitionError(option, said)
+    kept = {id(case): case for case in cases if is_wanted(case.id, case.tags, patterns, excluded)}
+    if not kept:
+        raise DefinitionError("--exclude", f"it leaves no case: each one fits {' or '.join(map(repr, excluded))}")
+    left = [evolve(suite, cases=[case for case in suite if id(case) in kept]) for suite in suites]
+    return [each for each in left if each.cases], [file for file, each in zip(files, left, strict=True) if each.cases]
 
 
 def print_groups(results: Grades, by: str, *, problem: bool = False) -> None:

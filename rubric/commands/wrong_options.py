@@ -46,7 +46,13 @@ _PRINTED = (".json", ".jsonl", ".log", ".md", ".out", ".txt", ".yaml", ".yml")  
 _ELSEWHERE = "; it belongs to rubric "
 _OF_RUN = ("target", "deferred", "allow_scripts", "concurrency", "store", "repeat", "runs", "fail_fast")
 _OF_MANY = ("concurrency", "store", "repeats")  # options that are arguments of the same name, as of `Suite.run`
-_MARKS = {"patterns": "{filters}", "outs": "{outs}", "out": "{jsonl}", "min_pass_rate": "{exit_code}"}
+_MARKS = {
+    "patterns": "{filters}",
+    "excluded": "{filters}",
+    "outs": "{outs}",
+    "out": "{jsonl}",
+    "min_pass_rate": "{exit_code}",
+}
 _SETTINGS = {"timeout": "60", "retries": "3", "seed": "1", "temperature": "0.0", "max_tokens": "1000"}  # of a judge
 
 
@@ -178,13 +184,15 @@ def _filled(cure: str, option: str, given: str, values: Mapping[str, str], setti
     return cure
 
 
-def as_python(context: click.Context, expression: str) -> str:
-    """Return the cure of an *expression* where a pattern is taken, with what else is typed in *context*; '' of none."""
+def as_python(context: click.Context, option: str, expression: str) -> str:
+    """Return the cure of an *expression* where *option* takes a pattern, with what else is typed; '' of none."""
     if not _EXPRESSION.search(expression):
         return ""
+    if option == "excluded":
+        expression = f"not ({expression})"
     cure = _filled(word_cure("options", "grade", "-k", ["--filter"]), "-m", expression, {}, {})
     typed = units_of(options_of(context.command, context), context.meta[TYPED])
-    return with_run(cure, [unit for unit in typed if unit[0] != "patterns"])
+    return with_run(cure, [unit for unit in typed if unit[0] != option])
 
 
 def with_run(cure: str, units: Sequence[Unit]) -> str:
@@ -200,13 +208,16 @@ def with_run(cure: str, units: Sequence[Unit]) -> str:
         return parts[0] if len(parts) == 1 else f"[{', '.join(parts)}]" if parts else "True"
 
     taken = [name for name in (_OF_RUN if "{outs}" in cure else _OF_MANY) if name in values and "{options}" in cure]
-    chosen = [part for word in values.get("patterns", ()) for part in word.split(",")]
+    chosen = {
+        call: [part for word in values.get(name, ()) for part in word.split(",")]
+        for call, name in (("filter", "patterns"), ("without", "excluded"))
+    }
     kept = {"", "judge", *taken, *(name for name, mark in _MARKS.items() if mark in cure)}
     made = {
         "judge": code(values.get("judge") or ["openai/gpt-5"]),
         "imports": "".join(f"from {module} import {name}; " for name, module in functions.items()),
         "options": "".join(f", {name}={code(values[name])}" for name in taken),
-        "filters": f".filter({', '.join(map(repr, chosen))})" * bool(chosen),
+        "filters": "".join(f".{call}({', '.join(map(repr, words))})" for call, words in chosen.items() if words),
         "outs": "".join(f"; r.write({out!r})" for out in values.get("outs", ())),
         "jsonl": "".join(f"; r.to_jsonl({out!r})" for out in values.get("out", ())),
         "exit_code": f"exit_code_at({code(least)})" if (least := values.get("min_pass_rate")) else "exit_code",
@@ -400,7 +411,7 @@ def _takes(cure: str, name: str, value: str, own: Mapping[str, click.Option], fi
         return "=" in value
     if new[2:]:  # as in `--maxfail 3`, which has a number of its own
         return not value.isdigit() or value == new[-1]
-    if "{tests|" in cure or (known is not None and known.name == "patterns"):
+    if "{tests|" in cure or (known is not None and known.name in ("patterns", "excluded")):
         return bool(_EXPRESSION.search(value)) == ("{tests|" in cure)
     if known is not None and known.name == "judge" and "--filter" in own:  # a mark may be meant
         return not value or bool(MODEL.fullmatch(value))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from attrs import evolve, field, frozen
@@ -48,6 +48,11 @@ def _unique(_: Any, __: Attribute[Any], cases: tuple[Case, ...]) -> None:
         if case.id in seen:
             raise DefinitionError(f"cases[{index}].id", f"the id {case.id!r} is used twice; rename one of them")
         seen.add(case.id)
+
+
+def is_wanted(id: str, tags: Iterable[str], patterns: Collection[str], excluded: Collection[str]) -> bool:
+    """True if a case fits one of *patterns*, or there are none, and none of the *excluded* ones."""
+    return (not patterns or fits(patterns, id, tags)) and not fits(excluded, id, tags)
 
 
 def fits(patterns: Iterable[str], id: str, tags: Iterable[str] = ()) -> bool:
@@ -115,6 +120,18 @@ class Suite(fields.Shown, Listed[Case]):
         if not kept:
             known = shorten(", ".join(case.id for case in self.cases), 300)
             raise DefinitionError("filter", f"no case fits {', '.join(map(repr, patterns))}; the cases are {known}")
+        return evolve(self, cases=kept)
+
+    def without(self, *patterns: str) -> Suite:
+        """
+        Return the suite without the cases whose id or one of whose tags fits one of the *patterns*, as of `filter`.
+
+        Raises:
+            DefinitionError: No case fits, or no other is left.
+        """
+        left_out = {case.id for case in self.filter(*patterns)}
+        if not (kept := [case for case in self.cases if case.id not in left_out]):
+            raise DefinitionError("without", f"all cases fit {', '.join(map(repr, patterns))}, so that none is left")
         return evolve(self, cases=kept)
 
     def unsupported_as(self, otherwise: Otherwise, /) -> Suite:

@@ -93,6 +93,33 @@ def test_a_filter_is_that_of_the_baseline_too(suite: str, tmp_path: Path) -> Non
     assert "rude" not in result.stdout
 
 
+@each_row(
+    ("options", "expected"),
+    [
+        ("--exclude nightly", ["polite", "curt"]),
+        ("--exclude nightly --exclude CURT", ["polite"]),
+        ("--filter r?de --filter polite --exclude rude", ["polite"]),
+        ("--exclude slow", "--exclude: no case fits 'slow'; the cases are polite, rude, curt; the tags are nightly"),
+        ("--filter rude --exclude nightly", "--exclude: it leaves no case: each one fits 'nightly'"),
+    ],
+)
+def test_cases_are_left_out_by_id_or_tag(options: str, expected: list[str] | str) -> None:
+    """`--exclude` follows the rules of `--filter`, in a run, its plan and its baseline; a word that fits none is refused."""
+    Path("replies.yaml").write_text(SUITE)
+    result = run("grade", "replies.yaml", "-j", "offline", "--format", "json", *options.split())
+    if isinstance(expected, str):
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert expected in result.stderr
+        return
+    assert ids(result) == expected
+    planned = json.loads(run("plan", "replies.yaml", "-j", "offline", "--format", "json", *options.split()).stdout)
+    assert planned["calls"]["least"] == len(expected) + ("curt" in expected)
+    run("grade", "replies.yaml", "-j", "offline", "--out", "before.json")
+    compared = run("grade", "replies.yaml", "-j", "offline", "--baseline", "before.json", *options.split())
+    assert compared.exit_code in (0, 1)
+    assert "rude" not in compared.stdout
+
+
 @given(st.text(min_size=1), st.text(), st.text())
 def test_an_id_fits_each_part_of_it_and_a_star(part: str, before: str, after: str) -> None:
     """A pattern without wildcards matches every id that contains it; `*` matches all."""
@@ -109,6 +136,9 @@ def test_a_suite_in_code_is_filtered_alike() -> None:
     assert [case.id for case in suite.filter("t")] == ["b"]
     with pytest.raises(DefinitionError, match="no case fits 'z'; the cases are a, b"):
         suite.filter("z")
+    assert [case.id for case in suite.without("t")] == ["a"]
+    with pytest.raises(DefinitionError, match="all cases fit 'a', 'b', so that none is left"):
+        suite.without("a", "b")
 
 
 # -- repetitions ------------------------------------------------------------------------------------------
