@@ -57,6 +57,7 @@ from rubric.formats import schema
 from rubric.suites.cases import Case, Turn
 from rubric.suites.suite import Suite
 from rubric.values import Boolean, Leaf, Letter, RubricTest, RunMetrics, Script, Similar, UnitScale, Unsupported, Within
+from rubric.values.criteria import names_a_metric
 
 T = TypeVar("T")
 
@@ -94,8 +95,8 @@ def any_texts(max_size: int = 30) -> st.SearchStrategy[str]:
 
 @cache
 def texts(max_size: int = 30) -> st.SearchStrategy[str]:
-    """Return texts with something in them."""
-    return any_texts(max_size).filter(str.strip)
+    """Return texts with something in them that are no names of metrics, which no criterion asks by."""
+    return any_texts(max_size).filter(lambda text: text.strip() != "" and not names_a_metric(text))
 
 
 def takes(kind: Callable[..., object], *given: Any, **options: Any) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar, get_args
 
 import click
+from attrs import evolve
 from click.shell_completion import CompletionItem
 
 from rubric import Budget, DefinitionError, Judge
@@ -132,8 +133,17 @@ def _as_judge(ctx: click.Context, _: click.Parameter, models: Sequence[str]) -> 
         judge = [word for model in models for each in model.split(",") for word in ("-j", each.strip())]
         raise WrongLineError(f"--judge {apart[0]}: each judge of a panel has an option of its own", {"judge": judge})
     names = [model_called(model) for model in models]
-    judges = [Judge(name, **settings) if settings else name for name in names]
+    judges = [_with_settings(name, settings) if settings else name for name in names]
     return judges if len(judges) > 1 else next(iter(judges), None)
+
+
+def _with_settings(name: str, settings: Mapping[str, Any]) -> Judge:
+    judge = judge_or_default(name)
+    if not isinstance(judge, Judge):  # a registered one
+        raise click.UsageError(
+            f"--judge {name} is {judge.name}, and {', '.join(settings)} is of one judge; leave it out"
+        )
+    return evolve(judge, **settings)
 
 
 def model_called(name: str, *, answers: bool = False) -> str:

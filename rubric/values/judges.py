@@ -427,7 +427,12 @@ class RecordedJudge(Judge):
 
 
 def as_judge(value: AnyJudge | str | Function | Model | Iterable[Any], /) -> AnyJudge:
-    """Return *value* as a judge: a model name or a function is one, a list is a panel."""
+    """Return *value* as a judge: a model name or a function is one, a list is a panel; a name may be registered."""
+    if isinstance(value, str) and "/" not in value and value != "offline":
+        from rubric.values.registered_judges import registered_judge  # noqa: PLC0415 - most names have a vendor
+
+        if named := registered_judge(as_judge, value):
+            return named
     if isinstance(value, Judge | Jury | Panel | Cascade):
         return value
     if isinstance(value, list | tuple):

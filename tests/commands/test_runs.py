@@ -93,7 +93,7 @@ def test_a_filter_is_that_of_the_baseline_too(suite: str, tmp_path: Path) -> Non
     assert "rude" not in result.stdout
 
 
-@each_row(
+@pytest.mark.parametrize(
     ("options", "expected"),
     [
         ("--exclude nightly", ["polite", "curt"]),
@@ -103,19 +103,19 @@ def test_a_filter_is_that_of_the_baseline_too(suite: str, tmp_path: Path) -> Non
         ("--filter rude --exclude nightly", "--exclude: it leaves no case: each one fits 'nightly'"),
     ],
 )
-def test_cases_are_left_out_by_id_or_tag(options: str, expected: list[str] | str) -> None:
+def test_cases_are_left_out_by_id_or_tag(suite: str, options: str, expected: list[str] | str, tmp_path: Path) -> None:
     """`--exclude` follows the rules of `--filter`, in a run, its plan and its baseline; a word that fits none is refused."""
-    Path("replies.yaml").write_text(SUITE)
-    result = run("grade", "replies.yaml", "-j", "offline", "--format", "json", *options.split())
+    before = str(tmp_path / "before.json")
+    result = run("grade", suite, "-j", "offline", "--format", "json", *options.split())
     if isinstance(expected, str):
         assert (result.exit_code, result.stdout) == (2, "")
         assert expected in result.stderr
         return
     assert ids(result) == expected
-    planned = json.loads(run("plan", "replies.yaml", "-j", "offline", "--format", "json", *options.split()).stdout)
+    planned = json.loads(run("plan", suite, "-j", "offline", "--format", "json", *options.split()).stdout)
     assert planned["calls"]["least"] == len(expected) + ("curt" in expected)
-    run("grade", "replies.yaml", "-j", "offline", "--out", "before.json")
-    compared = run("grade", "replies.yaml", "-j", "offline", "--baseline", "before.json", *options.split())
+    run("grade", suite, "-j", "offline", "--out", before)
+    compared = run("grade", suite, "-j", "offline", "--baseline", before, *options.split())
     assert compared.exit_code in (0, 1)
     assert "rude" not in compared.stdout
 

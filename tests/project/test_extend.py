@@ -23,12 +23,17 @@ suite = load_suite("list.yaml")
 print(suite.format, suite.run("offline").render("buildlog"), end="")
 text = "cases: [{id: words, output: a a a a, rubric: {criteria: [{text: x, check: {assertion: {type: distinct-share, threshold: 0.6}}}]}}]"
 print(loads_suite(text).run("offline").render("buildlog"), end="")
+from rubric import grade
+from rubric.formats import dumps_suite
+text = "{judge: citations, cases: [{id: cited, output: 'As said [1], and [2].', rubric: Cites two}]}"
+suite = loads_suite(text)
+print(suite.run().render("buildlog"), grade("See [1].", "Cites two", "citations").findings[0].reason, "judge: citations" in dumps_suite(suite))
 print(Scorer("Names the price", "offline")({"question": "What?", "answer": "No."})["label"])
 """
 
 
-def test_a_package_written_from_the_page_adds_all_four(tmp_path: Path) -> None:
-    """Its adapter, format, assertion type and reporter work together, in a process that starts elsewhere."""
+def test_a_package_written_from_the_page_adds_all_five(tmp_path: Path) -> None:
+    """Its adapter, format, assertion type, reporter and judge work together, in a process that starts elsewhere."""
     blocks = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     (table,) = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     entry_points = table.replace("[project.entry-points.", "[").replace('"', "")
@@ -49,4 +54,4 @@ def test_a_package_written_from_the_page_adds_all_four(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", USE], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
     )
-    assert (done.stderr, done.stdout) == ("", "checklist case-1: failed\nwords: failed\nfail\n")
+    assert (done.stderr, done.stdout) == ("", "checklist case-1: failed\nwords: failed\n 1 citations True\nfail\n")

@@ -12,7 +12,8 @@ from rubric.formats import fields
 from rubric.formats.fields import WRITERS, mismatch
 from rubric.formats.yaml import on_a_line
 from rubric.values.criteria import Criterion
-from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
+from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel, as_judge
+from rubric.values.registered_judges import name_of, registered_judge
 
 
 def read_any_judge(data: Any) -> AnyJudge | None:
@@ -21,7 +22,7 @@ def read_any_judge(data: Any) -> AnyJudge | None:
         case None:
             return None
         case str():
-            return _read_judge({"model": data})
+            return registered_judge(as_judge, data) or _read_judge({"model": data})
         case list():
             return Panel(_read_members(data))
         case dict() if len(data.keys() & _KINDS) == 1:
@@ -45,10 +46,14 @@ def read_any_judge(data: Any) -> AnyJudge | None:
 
 
 def _refuse_meant(data: dict[Any, Any]) -> None:
-    """Refuse a vendor beside the name of its model, and several votes of a judge, with the judge that is meant."""
+    """Refuse a vendor, settings or votes beside the name of a model, with the judge that is meant."""
     if (jury := _jury_of(data)) is not data and (line := _line(jury)):
         raise DefinitionError("", f"several votes of one judge are a jury{line}")
     vendor, model = data.get("provider"), data.get("model")
+    if isinstance(model, str) and registered_judge(as_judge, model) is not None:
+        others = ", ".join(str(key) for key in data if key != "model")
+        settings = f", and {others} would have no effect" if others else ""
+        raise DefinitionError("", f"{model!r} is registered with its settings{settings}; write judge: {model}")
     if isinstance(vendor, str) and isinstance(model, str):
         rest = {key: value for key, value in data.items() if key not in ("provider", "model")}
         name = model if "/" in model else f"{vendor}/{model}"
@@ -207,12 +212,17 @@ _KINDS: dict[Any, Callable[[Any], AnyJudge]] = {
 
 def _write_judge(judge: Judge) -> Any:
     for stays, why in (
-        (not isinstance(judge.model, str), "is a function; name a model"),
+        (
+            not isinstance(judge.model, str),
+            "is a function; name a model, or register it as an entry point of rubric.judges",
+        ),
         (judge.params, "has params, which stay in code: a file could send a key to another party"),
         (judge.embedder is not None, "has an embedder, which the run names and no file does"),
         (judge.via != "litellm", f"is asked via={judge.via!r}, which stays in code, as its address does"),
         (callable(judge.reader), "has a function as its reader, which stays in code; use a mapping of patterns"),
     ):
+        if stays and (name := name_of(judge, as_judge)):
+            return name
         if stays:
             raise DumpError(f"the judge {judge.name!r} {why}")
     data = fields.fields_of(judge, first=("model",))
