@@ -270,7 +270,8 @@ class Comparison(Presented, Listed[Change]):
     @property
     def sentence(self) -> str:
         """A description of what changed."""
-        passed = "No drop beyond what is allowed" if self.counts["worse"] else "No worse than the baseline"
+        allowed = "No pass is lost" if self.risk is self.largest_drop is None else "No drop beyond what is allowed"
+        passed = allowed if self.counts["worse"] else "No worse than the baseline"
         if self.risk is not None and self.counts["worse"] and all(drop.detectable > 1 for drop in self.drops):
             passed = "Too few cases to show a drop"
         counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items() if count) or "no cases"
@@ -281,7 +282,10 @@ class Comparison(Presented, Listed[Change]):
     def remarks(self) -> list[str]:
         """Return a sentence for each drop, what is left out, and what such a comparison would find."""
         if self.risk is None:
-            return []
+            is_let_fall = self.largest_drop is None and self.passed and self.counts["worse"]
+            return [
+                "A score may fall while its case passes; largest_drop=0 (--largest-drop 0) allows no drop."
+            ] * is_let_fall
         lines = [_in_words(drop) for drop in self.drops]
         rated = next(iter(self.drops), None)
         if rated is not None and rated.n > rated.cases and (few := few_groups(rated.cases)):
