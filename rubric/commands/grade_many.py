@@ -220,7 +220,7 @@ class Inputs:
         if file.suffix.lower() in _PAGES:
             Grades(results).report(file)
         else:
-            report = Report(name, tuple(map(RowBuilder().of, results)), duration=duration)
+            report = Report.of(results, name, duration=duration)
             report.write(file)
             if self.min_pass_rate is not None and reporter_for(file).name == "md":
                 passed = report.exit_code_at(self.min_pass_rate) == 0

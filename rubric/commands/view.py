@@ -20,7 +20,7 @@ from rubric.commands.kept_runs import folder_of_runs, kept_runs, last_runs
 from rubric.commands.local_server import LocalServer, Page
 from rubric.commands.options import JUDGE, PATH, refuse_given, refuse_inputs, take
 from rubric.commands.output import REFUSED, Command, Commands, Refusal, print_line, print_result
-from rubric.embed import RowBuilder, read_json, replacing
+from rubric.embed import read_json, replacing
 from rubric.formats.projects import is_rubric
 from rubric.labelling.drawing import Draw
 from rubric.labelling.sheet import Answer, Sheet
@@ -91,7 +91,7 @@ def write(file: Path, out: Path, rubrics: Sequence[Path], judge: Any) -> None:
     elif out.suffix.lower() in (".html", ".htm"):
         results_of(file, rubrics, judge).report(out)
     else:
-        Report(file.stem, tuple(map(RowBuilder().of, results_of(file, rubrics, judge)))).write(out)
+        Report.of(results_of(file, rubrics, judge), file.stem).write(out)
     print_line(f"wrote {out}", problem=True)
 
 

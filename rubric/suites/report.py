@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from attrs import asdict, field, frozen
 
-from rubric import DefinitionError, Grades
+from rubric import DefinitionError, Grade, Grades, Ungraded
 from rubric.driving import Usage
-from rubric.embed import TOLERANCE, Listed, NoTruth, Status, fields, guided, read_json, shorten
+from rubric.embed import TOLERANCE, Listed, NoTruth, RowBuilder, Status, fields, guided, read_json, shorten
 from rubric.results import Plain, Row
 
 if TYPE_CHECKING:
@@ -182,6 +183,11 @@ class Report(NoTruth, Listed[Row], Plain):
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain JSON-able data, under a versioned schema; `Row.result` is left out."""
         return {"schema": SCHEMA, "summary": summary(self), **super().to_dict()}
+
+    @classmethod
+    def of(cls, results: Iterable[Grade | Ungraded], name: str = "", *, duration: float = 0.0) -> Self:
+        """Return the report of *results* of no suite, such as `Grades`: `Report.of(grades).write("run.md")`."""
+        return cls(name, tuple(map(RowBuilder().of, results)), duration=duration)
 
     @classmethod
     def from_dict(cls, data: Any, source: str = "the report") -> Self:

@@ -34,6 +34,7 @@ from rubric.driving import Failure
 from rubric.embed import RowBuilder
 from rubric.quality.lint import Remark, Remarks
 from rubric.quality.lint_rules import RULES
+from rubric.suites import Report
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.testing import ScriptedModel
@@ -301,6 +302,12 @@ def test_a_report_that_is_no_page_is_refused(grades: Grades, tmp_path: Path) -> 
     """The error says that the file ends in .html."""
     with pytest.raises(DefinitionError, match=r"ends in \.html"):
         grades.report(tmp_path / "page.csv")
+    with pytest.raises(
+        DefinitionError,
+        match=r"from rubric\.suites import Report; Report\.of\(grades\)\.write\('run\.md'\)",
+    ):
+        grades.report("run.md")
+    assert "| case | result |" in Report.of(grades).write(tmp_path / "run.md").read_text()
 
 
 def test_results_are_shown_in_a_terminal_with_why_they_fell_short(
