@@ -390,8 +390,8 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         """
         file = as_path("path", path)
         if file.suffix.lower() not in (".html", ".htm"):
-            cure = "to_jsonl(path) writes lines of JSON, to_pandas() has to_csv and the like, and other reports are those of "
-            cure += f"suites: from rubric.suites import Report; Report.of(grades).write({str(path)!r})"
+            cure = "to_jsonl(path) writes lines of JSON, to_pandas() has to_csv and the like, and the reports of "
+            cure += f"suites are its too: from rubric.suites import Report; Report.of(grades).write({str(path)!r})"
             raise DefinitionError("path", f"expected a file that ends in .html, got {str(path)!r}; {cure}")
         if against is not None and not isinstance(against, Grades):
             raise refuse("against", against, "Grades, such as another run over the same candidates")
