@@ -110,7 +110,7 @@ STEPS = "steps"
 LONGEST_INLINED = 16_000
 """Characters of a run that a judge with tools is shown at once; it reads longer ones by their steps."""
 
-_GIVEN, _GRADED = ("task", "reference answer", "context"), ("candidate",)
+_GIVEN, _GRADED = ("task", "images", "reference answer", "context"), ("candidate",)
 _CHANGED = ("file changes", "files")
 """Sections that have a mark in common: the given ones first, which many candidates share; the run; the output last."""
 
@@ -135,6 +135,7 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     digest, warnings, sections = sha256(), dict.fromkeys(candidate.remarks), dict[str, str]()
     files, given = [dict(each) if each else {} for each in (candidate.files, candidate.variables)]
     texts = {
+        "images": f"{len(candidate.images)}, attached to this message" if candidate.images else "",
         "reference answer": candidate.reference,
         "context": candidate.context,
         "file changes": candidate.file_changes,

@@ -383,6 +383,14 @@ def test_nonces_differ() -> None:
     assert len({ask.nonce for ask in asks}) == len(asks)
 
 
+def test_the_prompt_says_how_many_images_there_are() -> None:
+    """They are attached without words of their own, and a candidate without text would seem to be empty."""
+    picture = "data:image/png;base64,iVBORw0KGgo"
+    ask = ask_about(Candidate("", images=[picture + "A", picture + "B"]), Criterion("Is it so?", id="it"))
+    assert re.search(r"images, \w+:\n2, attached to this message\n", user_text(ask))
+    assert "images" not in user_text(ask_about(Candidate("Some text."), Criterion("Is it so?", id="it")))
+
+
 def test_votes_share_their_prompt() -> None:
     """The votes of a jury are sent the same prompt: what differs is only which vote it is."""
     asks = [ask_for(judge=SEALED, vote=n) for n in range(3)]
