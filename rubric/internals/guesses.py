@@ -16,6 +16,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module, resources
 from itertools import product
+from operator import attrgetter
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, NoReturn
 
@@ -164,6 +165,8 @@ def attribute_cure(kind: type, name: str, value: object = None) -> str:
         cure = f"; write {variable_of(holder)}.{name}" if name in _public(holder) else attribute_cure(holder, name)
         return "; it is a tuple, which never changes" if cure.startswith("; it has ") else cure
     own = _public(kind)
+    if place := _place_of(value, name):
+        return f"; write {variable_of(kind)}.{place}[{name!r}]"
     if meant := _of_value(_expression(kind, name), kind, value):
         return sound(f"; {meant}", own=kind.__name__)
     filler = table()["filler"]
@@ -187,6 +190,15 @@ def attribute_cure(kind: type, name: str, value: object = None) -> str:
         return sound(f"; {_expression(kind, near)}", own=kind.__name__)
     listed = nearest(name, own, 0.0, most=_MOST_NAMED)
     return f"; it has {', '.join(listed)}{', ...' if len(own) > len(listed) else ''}"
+
+
+def _place_of(value: object, name: str) -> str:
+    """Return the attribute of *value* that holds a variable, or metadata, called *name*; '' if none does."""
+    for place in ("variables", "candidate.variables", "metadata"):
+        with suppress(AttributeError, TypeError, DefinitionError):  # a case may make no candidate
+            if name in attrgetter(place)(value):
+                return place
+    return ""
 
 
 def _of_value(cure: str, kind: type, value: object) -> str:

@@ -55,8 +55,11 @@ def answer_call(
 ) -> Arguments:
     """Return the arguments of `Rubric([...])`, which is documented; refuse other calls with the line that works."""
     call = _call_of(function, args, named)
-    if call.owner == "Rubric" and not call.unknown and len(call.args) == 1 and isinstance(call.args[0], list | tuple):
-        return args[:1], {"criteria": call.args[0], **named}
+    if call.owner == "Rubric" and [*map(type, call.args)] in ([list], [tuple]) and "criteria" not in named:
+        args, named = args[:1], {"criteria": call.args[0], **named}
+        if not call.unknown:
+            return args, named
+        call = _call_of(function, args, named)
     _refuse_shape(call)
     if isinstance(error, DefinitionError):
         raise call.in_order(error.field) or call.with_cures(error) from None

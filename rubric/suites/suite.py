@@ -50,6 +50,10 @@ def _unique(_: Any, __: Attribute[Any], cases: tuple[Case, ...]) -> None:
         seen.add(case.id)
 
 
+def _apart(given: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(each for one in given for each in (one if isinstance(one, list | tuple) else [one]))
+
+
 def is_wanted(id: str, tags: Iterable[str], patterns: Collection[str], excluded: Collection[str]) -> bool:
     """True if a case fits one of *patterns*, or there are none, and none of the *excluded* ones."""
     return (not patterns or fits(patterns, id, tags)) and not fits(excluded, id, tags)
@@ -99,11 +103,11 @@ class Suite(fields.Shown, Listed[Case]):
     def __repr__(self) -> str:
         return f"<Suite {self.name!r}: {counted(len(self.cases), 'case')}, {self.format}>"
 
-    def only(self, *ids: str) -> Suite:
-        """Return the suite with only the cases *ids*."""
-        return evolve(self, cases=[self[id_] for id_ in ids])
+    def only(self, *ids: str | list[str]) -> Suite:
+        """Return the suite with only the cases *ids*, one by one or in a list."""
+        return evolve(self, cases=[self[id_] for id_ in _apart(ids)])
 
-    def filter(self, *patterns: str) -> Suite:
+    def filter(self, *patterns: str | list[str]) -> Suite:
         """
         Return the suite with only the cases whose id or one of whose tags fits one of the *patterns*.
 
@@ -113,16 +117,17 @@ class Suite(fields.Shown, Listed[Case]):
         Raises:
             DefinitionError: No case fits.
         """
-        if others := [each for each in patterns if not isinstance(each, str)]:
+        wanted = _apart(patterns)
+        if others := [each for each in wanted if not isinstance(each, str)]:
             cure = "by a function, write attrs.evolve(suite, cases=[case for case in suite if keep(case)])"
             raise DefinitionError("filter", f"expected texts, got {others[0]!r}; {cure}")
-        kept = [case for case in self.cases if fits(patterns, case.id, case.tags)]
+        kept = [case for case in self.cases if fits(wanted, case.id, case.tags)]
         if not kept:
             known = shorten(", ".join(case.id for case in self.cases), 300)
-            raise DefinitionError("filter", f"no case fits {', '.join(map(repr, patterns))}; the cases are {known}")
+            raise DefinitionError("filter", f"no case fits {', '.join(map(repr, wanted))}; the cases are {known}")
         return evolve(self, cases=kept)
 
-    def without(self, *patterns: str) -> Suite:
+    def without(self, *patterns: str | list[str]) -> Suite:
         """
         Return the suite without the cases whose id or one of whose tags fits one of the *patterns*, as of `filter`.
 
@@ -131,7 +136,9 @@ class Suite(fields.Shown, Listed[Case]):
         """
         left_out = {case.id for case in self.filter(*patterns)}
         if not (kept := [case for case in self.cases if case.id not in left_out]):
-            raise DefinitionError("without", f"all cases fit {', '.join(map(repr, patterns))}, so that none is left")
+            raise DefinitionError(
+                "without", f"all cases fit {', '.join(map(repr, _apart(patterns)))}, so that none is left"
+            )
         return evolve(self, cases=kept)
 
     def unsupported_as(self, otherwise: Otherwise, /) -> Suite:

@@ -137,6 +137,7 @@ def test_a_suite_in_code_is_filtered_alike() -> None:
     with pytest.raises(DefinitionError, match="no case fits 'z'; the cases are a, b"):
         suite.filter("z")
     assert [case.id for case in suite.without("t")] == ["a"]
+    assert suite.filter(["t"]) == suite.filter("t") == suite.only(["b"]) == suite.without(["a"])
     with pytest.raises(DefinitionError, match="all cases fit 'a', 'b', so that none is left"):
         suite.without("a", "b")
 

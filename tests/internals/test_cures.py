@@ -71,7 +71,7 @@ TREE = ask("Is it polite?").yes(1.0).no(0.0)
 def values() -> dict[str, Any]:
     """Return what the printed lines are about, by the names that they give it."""
     graded = grade_many(CANDIDATES, RUBRIC, "offline").collect()
-    suite = Suite("replies", [Case("refund", RUBRIC, output="We thank you.")])
+    suite = Suite("replies", [Case(id_, RUBRIC, output="We thank you.") for id_ in ("refund", "slow")])
     report = suite.run("offline")
     return {
         **{name: getattr(package, name) for name in package.__all__},
@@ -220,7 +220,7 @@ EXAMPLES = TABLE["examples"]
 TYPED = {
     "schema": "{'type': 'object'}", "sep": "';'", "label": "'short'", "provider": "lambda case: 'Thanks.'", "criteria": "['Is kind']",
     "judge": "'offline'", "llm": "'offline'", "text": "'x'", "pattern": "'x'", "evaluation_steps": "['It greets.', 'It thanks.']", "metadata": "{'lang': 'de'}",
-    "not_contains": "'x'", "not_regex": "'x'", "tool_not_called": "'x'", "by": "'length'", "criterion": "0", "group": "'tone'", "regex": "'[0-9]+'", "contains": "'x'", "equals": "'x'", "starts_with": "'x'",
+    "not_contains": "'x'", "language": "'German'", "cases": "['refund']", "filter": "'refund'", "exclude": "'slow'", "not_regex": "'x'", "tool_not_called": "'x'", "by": "'length'", "criterion": "0", "group": "'tone'", "regex": "'[0-9]+'", "contains": "'x'", "equals": "'x'", "starts_with": "'x'",
     "cache": "'replies.db'", "output": "'out.html'", "target": "lambda case: 'Thanks.'",
     "voting": "'median'", "aggregate": "'median'",
     "n": "3", "on": "'each turn'", "system_prompt": "'Be strict.'", "prompt": "'Why?'", "index": "'text'", "api_base": "'http://localhost:8000/v1'", "base_url": "'http://localhost:8000/v1'", "messages": "[]",
