@@ -298,6 +298,11 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
         ("rubric: a b\ntarget: m\ncases: [{output: a}]", "such as rubric grade s.yaml --target m"),
         ("rubrics: {tone: [Is kind]}\ncases: [{rubric: {name: tone}}]", "write rubric: {ref: \"tone\"}"),
         ("rubric: a b\npanel: [o, p]\ncases: [{output: a}]", "such as judge: {panel: {judges: ["),
+        (
+            "judges: [offline, offline]\naggregate: median\nrubric: a b\ncases: [{output: a}]",
+            "write judge: {panel: {judges: [offline, offline], aggregate: median}}",
+        ),
+        ("judge: {model: a/b, api_key: c}\nrubric: a b\ncases: [{output: a}]", "the environment has it, as OPENAI_API_KEY"),
         ("rubric: a b\nmatrix: {tone: warm}\ncases: [{output: a}]", "matrix: expected a list of mappings with fields of a case"),
         ("cases: {one: {output: a, rubric: b}}", "write cases: [{id: one, output: a, rubric: b}]"),
         ("defaults: [{rubric: a b}]\ncases: [{output: a}]", "write defaults: {rubric: a b}"),

@@ -436,7 +436,10 @@ SAYS = [
     ("Criterion('x', score_type='binary')", "Write Criterion('x', answer='binary')"),
     ("Case('a', r, output='x', variables={'lang': 'de'}).lang", "write case.variables['lang']"),
     ("Rubric(['Is kind'], min_score=0.8)", "Write Rubric(criteria=['Is kind'], threshold=0.8)"),
-    ("Suite('s', [Case('one', r)]).run('offline', exclude_tags=['slow'])", "such as suite.without(['slow']).run(judge)"),
+    (
+        "Suite('s', [Case('one', r)]).run('offline', exclude_tags=['slow'])",
+        "such as suite.without(['slow']).run(judge)",
+    ),
     ("__import__('rubric').presets.hallucination", "did you mean 'groundedness'?"),
     ("When(not_contains='a')", "write When(contains='a', negated=True)"),
     ("When(not_regex='a')", "write When(regex='a', negated=True)"),

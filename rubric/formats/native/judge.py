@@ -138,7 +138,8 @@ def refuse_votes(data: dict[Any, Any]) -> None:
         key = next(key for key in ("jury", "panel") if data.get(key) is held)
         line = _line({"panel": _panel_of(held)}, "judge: ")
         raise fields.WrongKeyError(key, f"unknown key; several judges are a panel{line}")
-    votes = {key: value for key, value in data.items() if key in _PANEL and key not in ("aggregate", "aggregation")}
+    pooled = ("aggregate", "aggregation") if "judges" not in data else ()  # else they may be the rubric's
+    votes = {key: value for key, value in data.items() if key in _PANEL and key not in pooled}
     several = data.get("judge") if isinstance(data.get("judge"), list) else None
     if votes and (several or isinstance(votes.get("judges", votes.get("models")), list)):
         panel = _panel_of(votes if several is None else {"judges": several, **votes})
