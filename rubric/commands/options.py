@@ -71,7 +71,7 @@ class Share(click.FloatRange):
 def _keep_prices(ctx: click.Context, _: click.Parameter, given: Sequence[str]) -> None:
     """Let the prices of `--price` hold until the command ends."""
     try:
-        parts = [(model_called(model), pair.split(",")) for model, _, pair in (text.rpartition("=") for text in given)]
+        parts = [(model_called(model), pair.split(",")) for model, pair in (text.rsplit("=", 1) for text in given)]
         prices = {model: (float(there), float(back)) for model, (there, back) in parts}
         budget = ctx.meta[PRICES] = Budget(prices=prices)
     except ValueError:  # also of one below 0
@@ -129,6 +129,11 @@ def _as_judge(ctx: click.Context, _: click.Parameter, models: Sequence[str]) -> 
         others = [word for model in models if model != number for word in ("-j", model)]
         change = {"judge": others, "concurrency": ("--concurrency", number)}
         raise WrongLineError(f"--judge {number}: a number is no model; so many at once is --concurrency", change)
+    from rubric.formats.model_names import VENDORS  # noqa: PLC0415 - a table that is read
+
+    if len(models) == 2 and models[0] in VENDORS and "/" not in models[1]:  # noqa: PLR2004 - a vendor, and its model
+        change = {"judge": ("-j", f"{VENDORS[models[0]]}/{models[1]}")}
+        raise WrongLineError(f"--judge {models[0]}: the vendor and the model are one name", change)
     if apart := [model for model in models if "," in model]:
         judge = [word for model in models for each in model.split(",") for word in ("-j", each.strip())]
         raise WrongLineError(f"--judge {apart[0]}: each judge of a panel has an option of its own", {"judge": judge})

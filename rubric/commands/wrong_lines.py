@@ -340,6 +340,8 @@ def _mended_value(
     files = _files_in(units) or []
     name, first, own = param.name or "", param.opts[0], options_of(command, click.Context(command))
     choices = [*getattr(param.type, "choices", ())]
+    if name == "threshold" and " " in value and len(files) == 1 and kind_of(files[0]) == "rubric":
+        return f"{said}; a text is piped", {name: (), "ARGUMENTS": [*files, "-"], "TEXT": (value,)}
     if name == "threshold" and value[:1].isalpha() and "--filter" in own:
         return f"{said}; cases are named by another option", {name: (), "+patterns": ("--filter", value)}  # as jest's
     if isinstance(param.type, click.IntRange | click.FloatRange) and (bare := UNITS.sub("", value.lower())) != value:

@@ -85,6 +85,10 @@ def test_a_printed_line_has_all_that_was_typed(name: str) -> None:
             "rubric grade suite.yaml -j offline --filter a --exclude b --out x.xml",
         ),
         ("plan suite.yaml -j offline --skip-tag=slow", "rubric plan suite.yaml -j offline --exclude slow"),
+        (
+            "grade polite.yaml reply.txt --provider openai --model gpt-5",
+            "rubric grade polite.yaml reply.txt -j openai/gpt-5",
+        ),
         ("grade suite.yaml -j offline --lf --json", "rubric grade suite.yaml -j offline --rerun failed --format json"),
         ("eval suite.yaml -j offline --filter-failing a.json", "rubric grade suite.yaml -j offline --rerun failed"),
         ("merge all.jsonl results.jsonl before.jsonl", "rubric merge results.jsonl before.jsonl --out all.jsonl"),
@@ -409,6 +413,8 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("grade suite.yaml -j offline --shard 1/2", "and a case that none names is in no job, such as rubric grade suite.yaml -j offline --filter smoke; see"),
         ("grade suite.yaml -j offline -m 'not slow'", "if not 'slow' in name]).run('offline')"),
         ("grade suite.yaml -j offline --exclude 'a and not b'", "if not ( 'a' in name and not 'b' in name )]).run('offline')"),
+        ("convert suite.yaml --to deepeval", "what is written is native, or promptfoo, such as --to promptfoo; see"),
+        ("grade-many polite.yaml rows.jsonl -j offline --worst 2", "such as jq -s -c 'sort_by(.score) | .[:2] | .[]' results.jsonl; see"),
         ("label rows.jsonl polite.yaml --ignore-topics x", "such as grep -vw 'x' rows.jsonl > some.jsonl"),
         ("probe polite.yaml rows.jsonl -j offline --shard-of 4", "no such option --shard-of; see rubric probe --help"),
         ("grade suite.yaml -j offline --allow-failures 2", "such as rubric grade suite.yaml -j offline --min-pass-rate 0.9; see"),
@@ -653,6 +659,12 @@ def test_a_command_that_takes_no_format_says_how_one_is_named() -> None:
     said = run("check", "other_tool.yaml", "-j", "offline").stderr
     Path("other_tool.yaml").unlink()
     assert "name one with rubric convert other_tool.yaml --from FORMAT --out native.yaml" in " ".join(said.split())
+
+
+def test_a_text_that_is_given_as_a_threshold_is_piped() -> None:
+    """`-t` is the text in other tools."""
+    said = run("grade", "polite.yaml", "-t", "We thank you.", "-j", "offline").stderr
+    assert "write echo 'We thank you.' | rubric grade polite.yaml - -j offline; see" in " ".join(said.split())
 
 
 def test_a_secret_is_not_repeated_in_a_line() -> None:
