@@ -314,8 +314,8 @@ def grade_many(rubric: Path, judge: JudgeLike | None, threshold: float | None, f
     Grade every candidate of a file against a rubric.
 
     CANDIDATES is a file of JSON lines (a text, or an object with `output`, `input`, ... each), JSON, CSV or Parquet, or
-    a log of Inspect, promptfoo, LangSmith or Braintrust. A folder, or several files, are a candidate each: a text, or
-    an agent's run. The summary goes to standard output, progress to standard error.
+    a log of Inspect, promptfoo, LangSmith or Braintrust. Several files, or a folder, are such tables one after another,
+    or a candidate each: a text, or an agent's run. The summary goes to standard output, progress to standard error.
 
     Exit codes: 0 all were graded, 1 fewer pass than --min-pass-rate, 2 some could not be graded, 130 interrupted.
     """

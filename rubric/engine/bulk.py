@@ -17,10 +17,8 @@ from rubric.engine.progress import OnProgress, Progress
 from rubric.engine.shards import Shard
 from rubric.engine.sources import (
     Candidates,
-    Placed,
     Source,
     as_candidate,
-    locate_error,
     refuse_column,
     source_of,
     stand_in,
@@ -171,10 +169,9 @@ class _Job:
         """Grade *item*; nothing is raised but errors that end the stream."""
         # The first result has among its warnings what columns hold that no judge sees.
         remarks = [] if index else [self.source.remark(item)]
-        given, columns = item, self.source.columns
+        placed = self.source.at(index, item)
+        index, given, columns = placed.index, placed.item, placed.columns
         candidate: Candidate | None = None
-        if isinstance(item, Placed):
-            index, given, columns = item.index, item.item, item.columns
         rubric = self.rubric if isinstance(self.rubric, Rubric) else rubric_at(self.rubric, index)
         try:
             if isinstance(given, Path):  # a file may be on a slow disk
@@ -188,7 +185,7 @@ class _Job:
             about = stand_in(given, columns) if candidate is None else candidate
             failure = Failure.of(error)
             if isinstance(error, DefinitionError):
-                failure = Failure("bad_request", str(locate_error(index, error)))
+                failure = Failure("bad_request", str(placed.locate(error)))
             result = Ungraded.of(rubric, self.judge, failure, index=index)
             result = evolve(result, key=about.key, group=about.group, variables=about.variables, candidate=candidate)
         else:

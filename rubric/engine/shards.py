@@ -127,7 +127,7 @@ class _Count:
 
     def take(self, item: object, part: _Part) -> tuple[Placed, ...]:
         """Count *item*, and return it with its place if it is in *part*."""
-        placed = Placed(self.whole, item, part.columns)
+        placed = Placed.at(self.whole, item, part.columns)
         content = _content(placed)
         number = _number_of(self.whole, content, part.shard.count)
         self.digest.update(hashlib.blake2b(content or b"", digest_size=16).digest())
@@ -279,6 +279,8 @@ class _File:
         last = -1
         with self.path.open(encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
             for number, line in enumerate(lines, 1):
+                if self.mark is not None and line.isspace():  # as `echo` puts it there
+                    continue
                 if self.mark is not None:
                     raise _wrong(self.path, number, "results follow an end mark; give each shard's file by itself")
                 self.mark = _mark_of(line)
@@ -303,7 +305,7 @@ def _mark_at_the_end(path: Path) -> tuple[Path, EndMark] | None:
     with path.open("rb") as file:
         size = file.seek(0, 2)
         file.seek(max(0, size - _TAIL))
-        last = file.read().splitlines(keepends=True)[-1:]
+        last = [line for line in file.read().splitlines(keepends=True) if not line.isspace()][-1:]
     mark = _mark_of(last[0].decode("utf-8", "replace")) if last else None
     return None if mark is None else (path, mark)
 

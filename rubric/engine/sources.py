@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from functools import partial
+from glob import glob
 from itertools import count, islice
 from os.path import commonpath
 from pathlib import Path
@@ -27,8 +28,8 @@ from typing import Any, cast
 from attrs import evolve, field, frozen
 
 from rubric.engine.columns import OWN_NAMES, Columns
-from rubric.errors import DefinitionError
-from rubric.internals.fields import is_missing, refuse
+from rubric.errors import DefinitionError, Wording
+from rubric.internals.fields import is_missing, names_a_file, refuse
 from rubric.internals.row_files import (
     LIBRARIES,
     NO_TEXT,
@@ -64,6 +65,8 @@ class Placed:
     index: int
     item: Any
     columns: Columns = field(default=OWN_NAMES, repr=False)
+    row: str = field(default="", repr=False)
+    """Where it lies among several files, such as `row 3 of part1.parquet`."""
 
     @classmethod
     def at(cls, index: int, item: Any, columns: Columns = OWN_NAMES) -> Placed:
@@ -81,7 +84,12 @@ class Placed:
         try:
             return as_candidate(self.item, self.columns)
         except DefinitionError as error:
-            raise locate_error(self.index, error) from None
+            raise self.locate(error) from None
+
+    def locate(self, error: DefinitionError) -> DefinitionError:
+        """Return *error*, which this candidate has raised, with its place; the field of that is within it."""
+        said = f"{error.message} ({self.row})" if self.row else error.message
+        return DefinitionError(f"candidates[{self.index}]{'.' if error.field else ''}{error.field}", said)
 
     def fetch(self) -> Placed:
         """Return the item with the candidate of its file in place of a `Path`, which other machines cannot read."""
@@ -125,7 +133,7 @@ class Source:
         if is_read_once or not isinstance(self.items, _Rows | list | tuple):
             return placed.columns.remark([placed.item])
         with suppress(Exception):  # reading them again will tell what is wrong
-            return self.columns.remark(islice(self.items, _LOOKED_AT))
+            return self.columns.remark(self.at(0, each).item for each in islice(self.items, _LOOKED_AT))
         return ""
 
     def read_all(self) -> tuple[dict[int, Candidate], str]:
@@ -170,9 +178,7 @@ def source_of(candidates: Candidates, columns: Mapping[str, str | Sequence[str] 
     """
     named = Columns({} if columns is None else columns)
     if isinstance(candidates, str | Path):
-        folder = Path(candidates)
-        own = evolve(named, file=str(candidates))
-        return _files(_folder(folder), named, folder) if folder.is_dir() else _file(candidates, own)
+        return _at_path(candidates, named)
     if isinstance(candidates, list | tuple) and candidates and all(isinstance(each, Path) for each in candidates):
         return _files(candidates, named)
     if isinstance(candidates, Candidate | Mapping | bytes):
@@ -269,11 +275,6 @@ def stand_in(item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
     return Candidate("")
 
 
-def locate_error(index: int, error: DefinitionError) -> DefinitionError:
-    """Return *error*, which one candidate has raised, with the *index* of that one."""
-    return DefinitionError(f"candidates[{index}]{'.' if error.field else ''}{error.field}", error.message)
-
-
 def refuse_swapped(field: str, value: object) -> None:
     """Refuse a rubric or a result as candidates; one can iterate over them as well."""
     if isinstance(value, Rubric):
@@ -353,8 +354,16 @@ def _with_file_line(error: DefinitionError, column: str, held: object, file: str
 # -- columns, checked before anything is paid for ---------------------------------------------------------
 
 
+def _refuse_table(item: object) -> None:
+    """Refuse the path of a table, or of a folder, as an item: of a list of paths alone all rows are read."""
+    if (isinstance(item, Path) or (isinstance(item, str) and names_a_file(item))) and holds_many(Path(item)):
+        said = f"{str(item)!r} holds many candidates; the rows of all such files are read with a list of their paths"
+        raise DefinitionError("candidates", f"{said}, such as candidates=sorted(map(Path, paths))")
+
+
 def _check_first(item: object, columns: Columns) -> None:
     """Refuse all items for the keys of the first; a later item that differs is refused by itself."""
+    _refuse_table(item)
     item = item if is_message(item) else plain(item)
     are_many = isinstance(item, list | tuple) or bool(getattr(item, "ndim", 0))
     if (are_many and not is_chat(item)) or is_message(item):
@@ -369,6 +378,7 @@ def _check_first(item: object, columns: Columns) -> None:
 
 
 def _check_held(items: list[Any] | tuple[Any, ...], columns: Columns) -> None:
+    _refuse_table(next(iter(items), None))
     if columns.named and items and not any(isinstance(item, Mapping | Placed) for item in items):
         found = name_of_type(items[0])
         raise DefinitionError("columns", f"there are no rows with columns here, but {found}; leave it out")
@@ -516,14 +526,60 @@ def _folder(folder: Path) -> list[Path]:
     return files
 
 
-def _files(paths: Sequence[Path], columns: Columns, folder: Path | None = None) -> Source:
-    """Return a source of *paths*, each a text or a run, whose key is its path in the *folder*, or in a common one."""
-    if columns.named:
-        raise DefinitionError("columns", "files of texts and runs have no columns; leave it out")
+def _at_path(given: str | Path, columns: Columns) -> Source:
+    """Return a source of the file or folder at *given*, or of what a pattern finds."""
+    if (folder := Path(given)).is_dir():
+        return _files(_folder(folder), columns, folder)
+    found = [] if folder.exists() else sorted(glob(str(given), recursive=True))  # noqa: PTH207 - it may be absolute
+    return _files([*map(Path, found)], columns) if found else _file(given, columns)
+
+
+def _files(given: Sequence[Path], columns: Columns, folder: Path | None = None) -> Source:
+    """
+    Return a source of the files at *given*, and of those in the folders among them.
+
+    Each is a text or a run, whose key is its path in the *folder*, or in a common one; or all are tables.
+    """
+    paths = [each for path in given for each in (_folder(path) if path.is_dir() else [path])]
     with suppress(ValueError):  # of relative and absolute paths
         folder = Path(commonpath(each.parent for each in paths)) if folder is None else folder
     names = [path.as_posix() if folder is None else path.relative_to(folder).as_posix() for path in paths]
+    kinds = {path.suffix.lower(): holds_many(path) for path in reversed(paths)}  # as the first of each kind does
+    if all(kinds.values()):
+        return _tables(dict(zip(paths, names, strict=True)), columns)
+    if any(kinds.values()):
+        tables = tuple(sorted(kind for kind, is_table in kinds.items() if is_table))
+        one, other = (f"[path for path in paths if path.suffix.lower() {verb} {tables}]" for verb in ("in", "not in"))
+        said = "of a table, each row is a candidate, and a text is one itself; give one of both, such as candidates="
+        raise DefinitionError("candidates", f"{said}{one}, or candidates={other}")
+    if columns.named:
+        raise DefinitionError("columns", "files of texts and runs have no columns; leave it out")
     return Source(_Rows(lambda: map(_of_file, paths, names)), partial(len, paths), given=paths)
+
+
+def _tables(names: Mapping[Path, str], columns: Columns) -> Source:
+    """Return a source of the rows of all tables, one after another; each is looked at before the first row is taken."""
+
+    def opened(path: Path) -> Source:
+        try:
+            return _file(path, columns)
+        except DefinitionError as error:
+            raise DefinitionError(error.field, Wording(f"{names[path]}: ", error.message)) from None
+
+    def rows() -> Iterator[Placed]:
+        places = count()
+        for path, name in names.items():
+            source = opened(path)
+            for number, item in enumerate(cast("Iterable[Any]", source.items), 1):
+                yield Placed(next(places), item, source.columns, f"row {number} of {name}")
+
+    def total() -> int | None:
+        counts = [opened(path).total for path in names]
+        return None if None in counts else sum(filter(None, counts))
+
+    for path in names:
+        opened(path)
+    return Source(_Rows(rows), total, columns=columns, given=[*names])
 
 
 def _of_file(path: Path, name: str) -> Candidate | Broken:
@@ -537,7 +593,7 @@ def _of_file(path: Path, name: str) -> Candidate | Broken:
 
 
 def _file(given: str | Path, columns: Columns) -> Source:
-    path = Path(given)
+    path, columns = Path(given), evolve(columns, file=str(given))
     kind = path.suffix.lower()
     if kind not in (*READERS, ".eval"):
         known = ", ".join([*READERS, ".eval"])

@@ -258,6 +258,13 @@ def test_whole_shards_are_merged_and_their_marks_left_out(tmp_path: Path) -> Non
     assert [line["index"] for line in merged(paths)] == list(range(20))
 
 
+def test_a_blank_line_after_an_end_mark_is_no_result(tmp_path: Path) -> None:
+    """An editor, or `echo`, puts it there."""
+    paths = parts_of(tmp_path)
+    spoilt(paths[0], lambda lines: [*lines, "\n", " \n"])
+    assert [line["index"] for line in merged(paths)] == list(range(20))
+
+
 @pytest.mark.parametrize(
     ("spoil", "why"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 import threading
 from collections.abc import Iterable, Iterator
@@ -18,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Candidate, Case, Contains, DefinitionError, Judge, Rubric, Suite, Ungraded, grade
+from rubric.engine import Shard
 from rubric.engine.bulk import grade_many
 from rubric.engine.sources import as_candidate, source_of
 from rubric.engine.worker_pool import reader_of
@@ -269,6 +271,80 @@ def test_a_folder_of_several_kinds_is_refused_with_the_line_for_one(tmp_path: Pa
         grade_many(tmp_path / "none", "Anna won", "offline")
     with pytest.raises(DefinitionError, match="have no columns"):
         grade_many([tmp_path / "a.md"], "Anna won", "offline", columns={"output": "answer"})
+
+
+def shards(folder: Path, kinds: str) -> list[Path]:
+    """Write a table of three rows a file, the last of them without an output."""
+    folder.mkdir()
+    for n, kind in enumerate(kinds.split()):
+        frame = pl.DataFrame({"id": [f"{n}-{row}" for row in range(3)], "output": ["Anna won", "Ben won", None]})
+        write = {"csv": frame.write_csv, "jsonl": frame.write_ndjson}.get(kind, frame.write_parquet)
+        write(folder / f"{n}.{kind}")
+    return sorted(folder.iterdir())
+
+
+def test_tables_are_read_one_after_another(tmp_path: Path) -> None:
+    """By a folder, a pattern or a list; places count through all, and an error names the row of its file."""
+    folder, mixed = tmp_path / "a", shards(tmp_path / "b", "parquet parquet csv jsonl")
+    shards(folder, "parquet parquet")
+    for data, files in (
+        (folder, 2),
+        (str(folder), 2),
+        (f"{folder}/*.parquet", 2),
+        (Path(folder, "[01].p*"), 2),
+        (mixed, 4),
+        (tuple(mixed), 4),
+        ([folder, mixed[2]], 3),
+    ):
+        source = source_of(data, {"key": "id"})
+        assert source.total == 3 * files
+        found = grade_many(data, "Anna won", "offline", columns={"key": "id"}).collect()
+        assert [each.index for each in found] == [*range(3 * files)]
+        assert [each.key for each in found][:4] == ["0-0", "0-1", "0-2", "1-0"]
+        told = r"candidates\[5\].output: expected text, got nothing \(None\) \(row 3 of (a/|b/)?1.parquet\)"
+        assert re.search(told, str(found[5]))
+        parts = [grade_many(Shard(n, 2).of(data, columns={"key": "id"}), "Anna won", "offline") for n in (1, 2)]
+        assert sorted(one.index or 0 for part in parts for one in part.collect()) == [*range(3 * files)]
+
+
+def test_tables_are_looked_at_before_a_row_is_graded(tmp_path: Path) -> None:
+    """A column that the last file lacks is told at once, with the file; rows are read as they are graded."""
+    paths = shards(tmp_path / "t", "csv csv")
+    paths[1].write_text("output\nhello\n")
+    with pytest.raises(DefinitionError, match=r"1.csv: there is no column 'id'"):
+        grade_many(paths, "Anna won", "offline", columns={"key": "id"})
+    paths[1].write_text("")
+    assert len(grade_many(paths, "Anna won", "offline", columns={"key": "id"}).collect()) == 3
+    paths[1].unlink()
+    with pytest.raises(DefinitionError, match=r"1.csv: there is no file"):
+        grade_many(paths, "Anna won", "offline")
+
+
+def test_texts_beside_tables_are_refused_with_the_lines_for_each(tmp_path: Path) -> None:
+    """A text is a candidate, and a row of a table is one; both lines do what they say."""
+    paths = shards(tmp_path / "t", "csv jsonl")
+    for name in ("a.txt", "b.md"):
+        paths.append(tmp_path / "t" / name)
+        paths[-1].write_text("Anna won")
+    with pytest.raises(DefinitionError, match="of a table, each row is a candidate") as said:
+        grade_many(paths, "Anna won", "offline")
+    lines = str(said.value).partition("such as ")[2].split(", or ")
+    found = [eval(line.removeprefix("candidates="), {"paths": paths}) for line in lines]  # noqa: S307 - printed cures
+    assert [len(grade_many(each, "Anna won", "offline").collect()) for each in found] == [6, 2]
+
+
+@pytest.mark.parametrize("columns", [None, {"key": "id"}])
+def test_names_of_tables_that_are_no_list_of_paths_are_refused_with_one(
+    tmp_path: Path, columns: dict[str, str] | None
+) -> None:
+    """A pattern of `glob` gives texts, and one of `Path` an iterator: neither is graded as texts."""
+    paths = shards(tmp_path / "t", "csv csv")
+    for data, again in (([*map(str, paths)],) * 2, (map(str, paths), map(str, paths)), (iter(paths), iter(paths))):
+        with pytest.raises(DefinitionError, match=r"0.csv' holds many candidates") as said:
+            grade_many(data, "Anna won", "offline", columns=columns).collect()
+        line = str(said.value).partition("candidates=")[2]
+        made = eval(line, {"paths": again, "Path": Path})  # noqa: S307 - the cure that was printed
+        assert len(grade_many(made, "Anna won", "offline", columns=columns).collect()) == 6
 
 
 def test_a_chat_is_an_item_of_many(tmp_path: Path) -> None:
