@@ -121,12 +121,14 @@ def with_own(said: str, files: Iterable[str], typed: Collection[str]) -> str:
     held = {file: kind_of(file) for file in files if re.fullmatch(r"[\w./-]+", file)}
     rubrics, results, rest = ([file for file, kind in held.items() if kind == of] for of in ("rubric", "results", "*"))
     graded = rubric_of(results[0]) if len(results) == 1 else ""
+    if (is_code := "_many('rows.jsonl'" in said or "_batches('rows.jsonl'" in said) and len(rest) > 1:
+        said = said.replace("'rows.jsonl'", f"[*map(Path, {rest})]").replace('-c "', '-c "from pathlib import Path; ')
     own = {
         "rubric.yaml": [graded] if graded else rubrics,
         "lenient.yaml": [file for file in rubrics if graded and file != graded],
         "results.jsonl": results,
         "suite.yaml": [file for file in rest if Path(file).suffix in (".yaml", ".yml")],
-        "rows.jsonl": [file for file in rest if Path(file).suffix in _SOME[: 3 - ("jq " in said)]],
+        "rows.jsonl": [file for file in rest if is_code or Path(file).suffix in _SOME[: 3 - ("jq " in said)]],
         "answer.txt": [file for file in rest if Path(file).suffix in TEXTS],
     }
     for word in typed:  # where results are written, or the form of it

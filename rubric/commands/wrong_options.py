@@ -52,6 +52,9 @@ _MARKS = {
     "outs": "{outs}",
     "out": "{jsonl}",
     "min_pass_rate": "{exit_code}",
+    "columns": "{columns}",
+    "store": "{store}",
+    "max_cost": "{budget}",
 }
 _SETTINGS = {"timeout": "60", "retries": "3", "seed": "1", "temperature": "0.0", "max_tokens": "1000"}  # of a judge
 
@@ -199,6 +202,8 @@ def with_run(cure: str, units: Sequence[Unit]) -> str:
     """Return the *cure* of a run in Python with what *units* have for it, and what it leaves out."""
     if "{judge}" not in cure and "{options}" not in cure:
         return cure
+    from rubric.commands.named_columns import columns_of  # noqa: PLC0415 - it imports this module
+
     values = {name: values_of(units, name) for name, _ in units}
     functions = dict(filter(None, map(function_in, [*values.get("judge", ()), *values.get("target", ())])))
 
@@ -215,10 +220,14 @@ def with_run(cure: str, units: Sequence[Unit]) -> str:
     kept = {"", "judge", *taken, *(name for name, mark in _MARKS.items() if mark in cure)}
     made = {
         "judge": code(values.get("judge") or ["openai/gpt-5"]),
-        "imports": "".join(f"from {module} import {name}; " for name, module in functions.items()),
+        "imports": "".join(f"from {module} import {name}; " for name, module in functions.items())
+        + "from rubric import Budget; " * ("{budget}" in cure and "max_cost" in values),
         "options": "".join(f", {name}={code(values[name])}" for name in taken),
         "filters": "".join(f".{call}({', '.join(map(repr, words))})" for call, words in chosen.items() if words),
         "outs": "".join(f"; r.write({out!r})" for out in values.get("outs", ())),
+        "columns": f", columns={columns_of(named)}" if (named := values.get("columns")) else "",
+        "store": f", store={file[-1]!r}" if (file := values.get("store")) else "",
+        "budget": f", budget=Budget(cost={cost[-1]})" if (cost := values.get("max_cost")) else "",
         "jsonl": "".join(f"; r.to_jsonl({out!r})" for out in values.get("out", ())),
         "exit_code": f"exit_code_at({code(least)})" if (least := values.get("min_pass_rate")) else "exit_code",
     }

@@ -16,7 +16,7 @@ from functools import partial
 from importlib import import_module
 from itertools import islice, permutations, takewhile
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import attrs
 from attrs import define
@@ -422,6 +422,7 @@ class _Call:
         known = {argument: self.given[each] for each, argument in arguments.items() if argument}
         refused = ""
         line = line.replace("{call}", self._example()) if "{call}" in line else line
+        line = re.sub(r"\{arguments\|(.*?)\}", self._arguments, line)
         line = line.replace("*{value}", "{value}") if isinstance(self.named[typed], str) else line
         if isinstance(self.named[typed], Mapping):  # which is what the line would make of it
             line = line.replace("{'{name}': {value}}", "{value}")
@@ -533,6 +534,12 @@ class _Call:
         in_place = [*takewhile(lambda name: name in values and name in bare, self.places)]
         shown = [values.pop(name) for name in in_place]
         return f"{awaited}{self.called}({', '.join([*shown, *(f'{name}={code}' for name, code in values.items())])})"
+
+    def _arguments(self, taken: re.Match[str]) -> str:
+        """Return the arguments of a call that works, but for those by a name that another call has not *taken*."""
+        call = cast("ast.Call", ast.parse(self._example().removeprefix("await "), mode="eval").body)
+        named = [each for each in call.keywords if each.arg in taken[1].split()]
+        return ast.unparse(ast.Call(ast.Name(""), call.args, named))[1:-1]
 
     def _refusal(self, values: Mapping[str, Any]) -> Exception | None:
         """Return what the call is refused with for *values*; None if it takes them."""
