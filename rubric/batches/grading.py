@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
+import warnings
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from functools import partial
@@ -22,7 +24,7 @@ from uuid import uuid4
 
 from attrs import define, evolve, field
 
-from rubric import Budget, DefinitionError, Grades, Judge, ModelError, Rubric, Store
+from rubric import Budget, DefinitionError, Grades, Judge, ModelError, Rubric, Store, Ungraded
 from rubric.batches import openai
 from rubric.batches.openai import BatchState, Line
 from rubric.driving import Ask, Failure, Reply, Usage, adrive, flow, together
@@ -75,7 +77,12 @@ async def agrade_in_batches(
     source = source_of(candidates, columns)
     every = [item async for item in source.items] if isinstance(source.items, AsyncIterable) else source.items
     placed = [source.at(index, item) for index, item in enumerate(every)]
-    flows = [flow(one.candidate, checked, judges, ahead=False) for one in placed]
+    flows, lost = [], dict[int, Ungraded]()
+    for one in placed:
+        try:
+            flows.append(flow(one.candidate, checked, judges, ahead=False))
+        except DefinitionError as error:
+            lost[one.index] = one.ungraded(checked, judges, Failure("bad_request", str(error)))
     if budget is not None:
         await asyncio.to_thread(budget.check, judges)
     with ExitStack() as opened:
@@ -83,8 +90,8 @@ async def agrade_in_batches(
         # Gated, though nothing is sent that way: a process that dies during a look-up leaves nothing in doubt.
         past = None if kept is None else partial(kept.transport, limited=True)
         rounds = _Rounds(BatchList.read(file), past, budget, size, poll)
-        results = await adrive(together(flows), together=rounds.answer_all)
-    grades = [evolve(result, index=one.index) for one, result in zip(placed, results, strict=True)]
+        made = iter(await adrive(together(flows), together=rounds.answer_all))
+    grades = [lost[one.index] if one.index in lost else evolve(next(made), index=one.index) for one in placed]
     return Grades(grades, end=Shard.end_mark(source.given, len(grades), checked, judges))
 
 
@@ -102,7 +109,7 @@ def grade_in_batches(*args: Any, **named: Any) -> Any:
     batch expired, or was cancelled) is ungraded, costs nothing, and is sent again by the next call.
 
     Args:
-        candidates: As for `grade_many`; all of them are read at once, and one that is none is an error.
+        candidates: As for `grade_many`; all of them are read at once, and one that is none is ungraded.
         rubric: As for `grade`.
         judge: As for `grade`, with models of OpenAI's alone, or of servers of its batches that
             `params={"api_base": ...}` names. They are asked straight over HTTP, also without `via="http"`.
@@ -110,8 +117,8 @@ def grade_in_batches(*args: Any, **named: Any) -> Any:
         columns: Which column of a row holds which field of a candidate, as for `grade_many`.
         store: Serves the replies that it has, and keeps each new one as soon as it is read: a `Store`, or the path of
             one.
-        budget: What may be spent; at the ordinary price until the cost is known. A request that does not fit is sent
-            in a later round, or refused.
+        budget: What may be spent; at the ordinary price, with the longest reply, until the cost is known. A request
+            that does not fit is sent in a later round, which a warning tells beforehand, or refused.
         size: The most requests a batch: fewer, where the vendor's queue has no room for as many.
         poll: Seconds between two looks at a batch.
 
@@ -243,6 +250,7 @@ class _Rounds:
     size: int
     poll: float
     answers: dict[str, Outcome] = field(factory=dict)
+    is_told: bool = False
 
     async def answer_all(self, _: Transport, batch: Sequence[Ask]) -> Sequence[Outcome]:
         """Return the outcomes of the asks of *batch*, one round; to be the `together` of `adrive`."""
@@ -338,7 +346,21 @@ class _Rounds:
                 refused[key] = error.failure
         if not commits:
             self.answers |= refused
+        elif refused and self.budget.left.calls != 0 and not self.is_told:  # without calls left, they are refused
+            self.is_told = True
+            warnings.warn(await self._rounds_of(fresh, self.budget, len(commits)), stacklevel=2)
         return commits
+
+    async def _rounds_of(self, fresh: Wanted, budget: Budget, most: int) -> str:
+        """Return how many rounds the requests *fresh* take if *most* fit into one, and what makes them fewer."""
+        asks = [ask for _, ask in fresh.values()]
+        cures = ["give the judge max_tokens=300"] if any(ask.max_tokens > 300 for ask in asks) else []  # noqa: PLR2004
+        if budget.cost is not None:
+            dear = (budget.spent.cost or 0) + sum([(await budget.claim(ask)).most.pico for ask in asks]) / 10**12
+            cures.append(f"write budget=Budget(cost={math.ceil(100 * dear) / 100})")
+        said = f"{budget!r} holds {most:,} of {len(asks):,} requests at once, each with the tokens of its longest reply"
+        rounds = f"that is {math.ceil(len(asks) / most):,} rounds or more, of a day at most each"
+        return f"{said}; {rounds}; for fewer, {', or '.join(cures) or 'write a larger budget'}"
 
     async def _send(self, judge: Judge, lines: Sequence[Line]) -> None:
         one = Sent(uuid4().hex, "", [line.key for line in lines])

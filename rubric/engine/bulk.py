@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from rubric.engine.grade import JudgeLike, RubricOrEach, annotate, as_rubric, checked_rubrics, judge_or_default, trace
 from rubric.engine.pipeline import CONCURRENCY, Options, Pipeline, StoreLike, check_loop
@@ -21,7 +21,6 @@ from rubric.engine.sources import (
     as_candidate,
     refuse_column,
     source_of,
-    stand_in,
 )
 from rubric.engine.worker_pool import WorkerPool, reader_of
 from rubric.errors import DefinitionError, StoreError
@@ -182,12 +181,10 @@ class _Job:
         except StoreError:  # a reply that cannot be kept ends the stream: it would be paid for again
             raise
         except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
-            about = stand_in(given, columns) if candidate is None else candidate
             failure = Failure.of(error)
             if isinstance(error, DefinitionError):
                 failure = Failure("bad_request", str(placed.locate(error)))
-            result = Ungraded.of(rubric, self.judge, failure, index=index)
-            result = evolve(result, key=about.key, group=about.group, variables=about.variables, candidate=candidate)
+            result = placed.ungraded(rubric, self.judge, failure, candidate)
         else:
             result = annotate(result, self.pipeline.dispatcher)
         # Set in place, since the result is new and unshared: a copy of twenty fields for the sake of one costs as much

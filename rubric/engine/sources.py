@@ -48,6 +48,8 @@ from rubric.runs.log_texts import refuse_log
 from rubric.runs.logs import entries_of
 from rubric.values.candidates import Candidate, is_log, of_text
 from rubric.values.chats import fields_with_chats, is_chat, listed
+from rubric.values.judges import AnyJudge
+from rubric.values.requests import Failure
 from rubric.values.rubrics import Rubric
 from rubric.values.runs import Run
 
@@ -90,6 +92,14 @@ class Placed:
         """Return *error*, which this candidate has raised, with its place; the field of that is within it."""
         said = f"{error.message} ({self.row})" if self.row else error.message
         return DefinitionError(f"candidates[{self.index}]{'.' if error.field else ''}{error.field}", said)
+
+    def ungraded(
+        self, rubric: Rubric, judge: AnyJudge, failure: Failure, candidate: Candidate | None = None
+    ) -> Ungraded:
+        """Return the result for *failure*, with what is known of the item, which may be no *candidate*."""
+        about = stand_in(self.item, self.columns) if candidate is None else candidate
+        result = Ungraded.of(rubric, judge, failure, index=self.index)
+        return evolve(result, key=about.key, group=about.group, variables=about.variables, candidate=candidate)
 
     def fetch(self) -> Placed:
         """Return the item with the candidate of its file in place of a `Path`, which other machines cannot read."""
