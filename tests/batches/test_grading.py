@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from rubric import DefinitionError, Grade, Judge, Jury, Rubric, Ungraded, ask
+from rubric import DefinitionError, Grade, Judge, Jury, Rubric, Ungraded, ask, grade_many
 from rubric.batches.grading import acancel_batches, agrade_in_batches, cancel_batches, grade_in_batches
 from rubric.engine import Shard
 from rubric.engine.budget import Budget
@@ -21,7 +23,9 @@ from rubric.results.collection import Grades
 from rubric.store.store import Store
 from rubric.values.judges import Cascade
 from tests.batch_server import Batching, BatchServer
+from tests.command_line import run as run_command
 from tests.judging import JudgeLike
+from tests.places import ROOT
 from tests.sendables import KEY, ask_of
 
 CANDIDATES = ["Open the settings.", "Nobody knows.", "Ask your bank."]
@@ -78,6 +82,32 @@ def test_columns_are_named_for_batches(tmp_path: Path) -> None:
             grade_in_batches(*arguments, poll=0)
         assert held.batches == {}
         assert len(grade_in_batches(*arguments, columns={"output": "answer"}, poll=0).graded) == 3
+
+
+def test_the_line_for_half_the_price_runs_as_it_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An option that the command lacks is answered in Python, with what was typed beside it; so is an argument."""
+    monkeypatch.chdir(tmp_path)
+    Path("r.yaml").write_text("criteria: [Says what to do]\n")
+    Path("rows.csv").write_text("id,answer\n" + "".join(f"{n},{text}\n" for n, text in enumerate(CANDIDATES)))
+    typed = "grade-many r.yaml rows.csv -j openai/gpt-4o-mini --batch --column output=answer --column key=id"
+    beside = ("--store", "kept.db", "--max-cost", "2", "--out", "out.jsonl", "--concurrency", "2")
+    said = run_command(*typed.split(), *beside).stderr
+    line = re.search(r"such as (python -c \"[^\"]*\")", said)
+    assert line
+    assert all(word in said for word in ("in flight, such as --concurrency", "it is without --concurrency 2; see"))
+    with pytest.raises(DefinitionError, match="requests in flight are concurrency=8") as told:
+        grade_many(["Ask your bank."], RUBRIC, "openai/gpt-4o-mini", batch=True)  # type: ignore[call-overload]
+    code = str(told.value).partition("write ")[2].partition("; requests")[0]
+    with BatchServer(held := Batching(SAYS, looks=0)) as server:
+        env = {**os.environ, "OPENAI_BASE_URL": server.base, "OPENAI_API_KEY": KEY, "PYTHONPATH": str(ROOT)}
+        bash = line[1].replace("python", shlex.quote(sys.executable), 1)
+        done = subprocess.run(["bash", "-c", bash], env=env, capture_output=True, text=True, check=False)
+        assert (done.returncode, len(held.batches)) == (0, 1), done.stderr
+        assert [json.loads(row)["key"] for row in Path("out.jsonl").read_text().splitlines()] == ["0", "1", "2"]
+        for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"):
+            monkeypatch.setenv(name, env[name])
+        exec(code, {"rubric": RUBRIC})  # noqa: S102 - the cure that was printed
+        assert len(held.batches) == 2
 
 
 def test_a_batch_costs_what_batches_do(tmp_path: Path) -> None:

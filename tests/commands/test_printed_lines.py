@@ -121,6 +121,7 @@ NAMED = "--judge offline --column output=answer --column input=question"
     ("typed", "line"),
     [
         ("grade-many polite.yaml rows.jsonl -j offline -j 4", "grade-many polite.yaml rows.jsonl -j offline --concurrency 4"),
+        ("grade-many polite.yaml rows.jsonl reply.txt -j offline", "grade-many polite.yaml rows.jsonl -j offline"),
         ("grade reply.txt polite.yaml --judge offline", "grade polite.yaml reply.txt --judge offline"),
         ("grade --store a.db -j offline reply.txt polite.yaml", "grade --store a.db -j offline polite.yaml reply.txt"),
         ("grade polite.yaml 'So kind' -j offline", "echo 'So kind' | rubric grade polite.yaml - -j offline"),
@@ -490,6 +491,7 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("diff HEAD~1 HEAD -- polite.yaml", "such as git show 'HEAD~1:polite.yaml' > old.yaml && git show HEAD:polite.yaml > new.yaml && rubric diff old.yaml new.yaml; see"),
         ("compare HEAD results.jsonl", "such as git show HEAD:results.jsonl > old.jsonl && rubric compare results.jsonl old.jsonl; see"),
         ("grade-many polite.yaml rows.jsonl -j offline --batch-size 9", "for requests in flight, such as --concurrency 9; for criteria in one request, such as --per-call 9; see"),
+        ("grade-many polite.yaml rows.jsonl replies.csv -j openai/gpt-5 --half-price", "r = grade_in_batches([*map(Path, ['rows.jsonl', 'replies.csv'])], load('polite.yaml'), 'openai/gpt-5', 'batches.json'); print(r)\"; for requests in flight, such as --concurrency 4; for criteria in one request, such as --per-call 4; see"),
         ("compare rows.jsonl rows.jsonl", "rows.jsonl holds no results; rows are graded first"),
         ("prefer gone.txt lost.txt --rubric polite.yaml -j offline", "lines that have a and b each, such as rubric prefer pairs.jsonl polite.yaml -j offline; see"),
         ("view results.jsonl --rubric polite.yaml --format html", "such as rubric view results.jsonl --rubric polite.yaml --out table.html; see"),
