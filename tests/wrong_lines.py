@@ -34,6 +34,7 @@ FILES = {
     "rubrics/kind.yaml": "rubric: kind\ncriteria: [Is kind]\n",
     "people.csv": "id,verdict\na,true\nb,false\n",
     "labels.csv": "key,value\na,true\nb,false\n",
+    "written.csv": "index,score,passed\n0,1.0,true\n",
     "suite.yaml": "suite: s\nrubric: {criteria: [Says thank you]}\ncases:\n  - {id: a, output: Thank you}\n",
 }
 FILES["results.jsonl"] = (

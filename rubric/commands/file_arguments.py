@@ -367,10 +367,11 @@ def check_files(context: click.Context) -> None:
     first, where = (places[1], "last") if places[:1] == ["*"] and len(places) > 1 else (places[0], "first")
     if put_in_order(command, files) != files and Path(files[places.index(first)]).suffix.lower() not in _TREES:
         raise click.UsageError(f"the {first} come{'s' * (first == 'rubric')} {where}")
-    rows = [file for file in files[1:] if Path(file).exists() and holds_many(Path(file))]
-    if command.name == "grade-many" and (texts := [file for file in files[1:] if file not in rows]) and rows:
+    there = [file for file in files[1:] if command.name == "grade-many" and Path(file).is_file()]
+    rows = [file for file in there if holds_many(Path(file))]
+    if rows and (texts := [file for file in there if file not in rows]):
         said = "of a table, each row is a candidate, and a text is one itself; the texts are graded by the same line"
-        change = {"ARGUMENTS": [files[0], *rows], "without": texts}
+        change = {"ARGUMENTS": [file for file in files if file not in texts], "without": texts}
         raise WrongLineError(f"{said} with {shlex.join(texts)} alone, and the rows by another", change)
     are_texts = command.name == "grade" and files[2:] and are_many(files)
     if are_texts or (command.name == "grade-many" and pick_alone(files)):

@@ -151,7 +151,8 @@ def read_options(
             said = joined(said, f"no such option {option}; a setting is an option of its own")
             rest = [*units_of(own, [f"--{field.rpartition('.')[2].replace('_', '-')}", worth]), *rest]
             continue
-        others = [words[0] for name, words in (*units, *rest[1:]) if not name and words[0][:1] != "-"]
+        besides = [each for each in (*units, *rest[1:]) if not each[0] or each[0][:5] == "FILE "]
+        others = [words[0] for _, words in besides if words[0][:1] != "-"]
         cure = _cure(context, command, "--delimiter" if given in _DELIMITERS else option, others, given)
         told = _filled(cure, option, given, values, settings)
         by_cure.setdefault(_ACTION.sub("; ", told, count=1), []).append(option)
@@ -412,6 +413,9 @@ def _takes(cure: str, name: str, value: str, own: Mapping[str, click.Option], fi
     known = own.get(new[0]) if len(new) == 1 else None
     if place and value:
         is_written = "out" in name and "--out" in own and not Path(value).exists()
+        if place[2] == "2" and "--report" in own and any(kind_of(each) == "*" for each in files):
+            held = {*first_row(Path(value))}  # of another table than one of ours, rows may be meant
+            is_written |= not held or {"score", "passed"} <= held
         return value not in forms_of(own) and not (place[1] == "FILE" and (value.isdigit() or is_written))
     if new[:1] == ["--column"]:
         rows = [row for file in files if kind_of(file) == "*" and (row := first_row(Path(file)))]

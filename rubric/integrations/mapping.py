@@ -95,9 +95,11 @@ class GradeOptions(TypedDict, total=False):
     keep: bool | None
 
 
-def checked_options(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return *options* if `evaluate` takes them; a wrong one is an error where the adapter is made."""
-    Options.of(options)
+def checked_options(options: Mapping[str, Any], judge: AnyJudge | None = None) -> Mapping[str, Any]:
+    """Return *options* if `evaluate` takes them for *judge*; a wrong one is an error where the adapter is made."""
+    budget = Options.of(options).budget
+    if budget is not None and judge is not None:
+        budget.check(judge)
     return options
 
 
@@ -115,8 +117,11 @@ class Grader:
 
     rubric: Rubric = field(converter=rubric_of)
     judge: AnyJudge | None = field(default=None, converter=optional(as_judge))
-    options: Mapping[str, Any] = field(factory=dict, converter=checked_options)
+    options: Mapping[str, Any] = field(factory=dict)
     candidate: Callable[..., Candidate] = Candidate.of
+
+    def __attrs_post_init__(self) -> None:
+        checked_options(self.options, self.judge)
 
     @property
     def name(self) -> str:

@@ -82,8 +82,8 @@ def rubric_reward(
     fields.check_number("deadline", 1 if deadline is None else deadline, 0, above=True)
     _check_audit(audit)
     called = name or (given.name if given is not None else "") or "rubric"
-    calls = itertools.count()
-    checked_options(options)
+    calls, told = itertools.count(), itertools.count()
+    checked_options(options, by)
 
     async def reward(
         prompts: Sequence[Any],
@@ -108,6 +108,10 @@ def rubric_reward(
         ends = None if deadline is None else asyncio.get_running_loop().time() + deadline
         results = await _grade_until(stream, count, ends)
         earned = [reward_of(one, gated) for one in results]
+        failures = [each for one in results if isinstance(one, Ungraded) for each in one.failures]
+        if (spent := [each for each in failures if each.kind == "budget"]) and next(told) == 0:
+            said = f"{called}: {spent[0].message}; completions without a grade have no reward, and nothing is learnt of"
+            warnings.warn(f"{said} them; make the reward with a larger budget than {options['budget']!r}", stacklevel=2)
         metrics = {"ungraded": earned.count(None) / count, "late": results.count(None) / count} if count else {}
         if audit is not None:
             with suppress(TimeoutError):  # what is late is not audited at this step

@@ -122,6 +122,11 @@ NAMED = "--judge offline --column output=answer --column input=question"
     [
         ("grade-many polite.yaml rows.jsonl -j offline -j 4", "grade-many polite.yaml rows.jsonl -j offline --concurrency 4"),
         ("grade-many polite.yaml rows.jsonl reply.txt -j offline", "grade-many polite.yaml rows.jsonl -j offline"),
+        ("grade-many polite.yaml rows.jsonl -j offline --csv grades.csv", "grade-many polite.yaml rows.jsonl -j offline --report grades.csv"),
+        ("grade-many polite.yaml rows.jsonl -j offline --csv written.csv", "grade-many polite.yaml rows.jsonl -j offline --report written.csv"),
+        ("grade-many polite.yaml rows.jsonl --csv replies.csv -j offline", "grade-many polite.yaml rows.jsonl replies.csv -j offline"),
+        ("grade-many polite.yaml -j offline --csv replies.csv", "grade-many polite.yaml -j offline replies.csv"),
+        ("grade rows.jsonl --rubric polite.yaml -j offline --csv written.csv", "grade-many polite.yaml rows.jsonl -j offline --report written.csv"),
         ("grade reply.txt polite.yaml --judge offline", "grade polite.yaml reply.txt --judge offline"),
         ("grade --store a.db -j offline reply.txt polite.yaml", "grade --store a.db -j offline polite.yaml reply.txt"),
         ("grade polite.yaml 'So kind' -j offline", "echo 'So kind' | rubric grade polite.yaml - -j offline"),

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import inspect
 import itertools
+import re
 import warnings
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rubric import Candidate, DefinitionError, Rubric
+from rubric import Budget, Candidate, DefinitionError, Rubric
+from rubric.integrations.mapping import Grader
 from rubric.integrations.trl import default_candidate, rubric_reward
 from rubric.rewards import Audit
 from tests.harnesses import BAD, GOOD, ODD, POLITE, judging
@@ -170,6 +172,25 @@ async def never(_: Any) -> str:
     """Answer no question."""
     await asyncio.sleep(60)
     return ""
+
+
+def test_a_spent_budget_is_told_once() -> None:
+    """A model that earns nothing and one that is not graded look alike in TRL's logs."""
+    with judging() as judge, warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        reward = rubric_reward(POLITE, judge, budget=Budget(calls=1))
+        for _ in range(2):
+            assert None in asyncio.run(reward(prompts=["When?"] * 2, completions=[GOOD, BAD]))
+    (said,) = [str(each.message) for each in told]
+    assert re.match(r"polite: not sent: over the budget of 1 calls: 1 are spent; .* than <Budget: .*; 0 calls left>$", said)
+
+
+def test_a_cost_of_a_judge_without_a_price_is_refused_where_the_reward_is_made() -> None:
+    """Not at the first step, when the trainer has loaded; so is it by every adapter."""
+    budget: dict[str, Any] = {"budget": Budget(cost=1)}
+    for make, options in ((rubric_reward, budget), (Grader, {"options": budget})):
+        with pytest.raises(DefinitionError, match=r"budget: the price of '.*' is not known"):
+            make(POLITE, lambda _: "", **options)
 
 
 def test_two_versions_of_a_rubric_share_no_baseline() -> None:
