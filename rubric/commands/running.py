@@ -290,6 +290,7 @@ class RunOptions:
             if len(shown) and not self.quiet:
                 output.print_markdown(shown._repr_markdown_(), problem=self.is_for_machines)
         if self.by is not None:
+            output.print_line(f"all: {report.grades.summary().line}", problem=self.is_for_machines)
             print_groups(report.grades, self.by, problem=self.is_for_machines)
         if comparison is not None and self.printed != "md":  # machines read the report on standard output
             output.print_markdown(comparison._repr_markdown_(), problem=self.is_for_machines)

@@ -24,6 +24,7 @@ from rubric.formats.projects import around, project_of
 from rubric.formats.registry import Guess, case_files, find_format, format_names, formats, recognise
 from rubric.formats.rubrics import unknown_suffix
 from rubric.formats.yaml import to_yaml
+from rubric.internals.guesses import argument_for
 from rubric.programs import allowing
 from rubric.results.rubric_diff import diff
 from rubric.suites.cases import Case
@@ -93,10 +94,30 @@ def load_suite(
 _TABLES = (".csv", ".jsonl", ".ndjson")
 
 
+_RUBRICS = {"rubric", "rubrics", "criteria"}  # columns of rows with a rubric each
+
+
 def _ungradable_table(file: Path, what: str) -> str:
     """Return the reason why a table that no suite is made of is refused, with the call that grades its rows."""
     cure = f"such as rubric grade-many rubric.yaml {shlex.quote(str(file))}"
     return f"this table holds {what}, and is not a suite; each row is graded by another command, {cure}"
+
+
+def _with_rubrics(file: str, rows: Any) -> str:
+    """Return how the *rows* of a *file* are graded by the rubric that each has; '' if the first has none."""
+    row = rows[0] if rows and isinstance(rows[0], dict) else {}
+    if not (own := [key for key in row if key.casefold() in _RUBRICS and row[key]]):
+        return ""
+    pairs = ((argument_for("Candidate", key, ("output", "input", "reference", "key")), key) for key in row)
+    imports = "import json; from rubric import grade_many; from rubric.rewards import rubric_of_row"
+    read = (
+        f"rows = [json.loads(line) for line in open({file!r})]; of = [rubric_of_row(row[{own[0]!r}]) for row in rows]"
+    )
+    call = f"grade_many(rows, of, 'openai/gpt-5', columns={dict(pair for pair in pairs if pair[0])}).collect()"
+    named = (
+        "named as HealthBench has them, rows are cases: prompt_id, prompt, completion, rubrics of criterion and points"
+    )
+    return f'{named}; as they are, they are graded in Python, such as python -c "{imports}; {read}; print({call})"'
 
 
 @guided
@@ -173,7 +194,14 @@ def _guess(document: Document, loading: Loading) -> Guess:
         message = Wording(message, tuple(Wording(format=rival) for rival in guess.rivals))
         raise load_error(document.source, document.root.place, message)
     if not guess.format and file.suffix.lower() in _TABLES:
-        raise load_error(document.source, document.root.place, _ungradable_table(file, "rows of no known format"))
+        remark = _with_rubrics(document.source, data)
+        what = "rows of no known format, with a rubric each" if remark else "rows of no known format"
+        error = load_error(document.source, document.root.place, _ungradable_table(file, what))
+        raise (
+            LoadError([evolve(error.problems[0], message=f"this table holds {what}")], remark=remark)
+            if remark
+            else error
+        )
     if not guess.format:
         message = f"this is not a suite of a known format: {guess.why}; name one with "
         message = Wording(Wording(message, format=None), f": {', '.join(format_names())}")

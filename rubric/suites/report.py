@@ -272,12 +272,15 @@ def summary(report: Report) -> dict[str, Any]:
     from rubric.suites.repetition import flips, pass_rates  # noqa: PLC0415 - most reports have one run of each case
 
     rates, found = pass_rates(report), flips(report)
+    whole = Grades([row.result for row in report if row.result is not None]).summary()
+    figures = () if whole.mean is None else ("pass_rate", "pass_interval", "mean", "mean_interval")
     return {
         "passed": report.passed,
         "exit_code": report.exit_code,
         "cases": len(report),
         "counts": dict(report.counts),
         "usage": asdict(report.usage),
+        **{name: getattr(whole, name) for name in figures},
         **(found.to_dict() if len(found) else {}),
         **(rates.to_dict() if len(rates) else {}),
     }

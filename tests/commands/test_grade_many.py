@@ -721,11 +721,17 @@ def test_figures_are_told_of_each_group(folder: Path) -> None:
 
 
 def test_figures_of_a_suite_are_told_of_each_tag(folder: Path) -> None:
-    """And refused where no case has one."""
+    """And of all; refused where no case has one."""
     case = "{id: a, tags: [smoke], output: It says thank you, rubric: Says thank you}"
     (folder / "tags.yaml").write_text(f"suite: s\ncases: [{case}]\n")
     command = ["grade", str(folder / "tags.yaml"), "-j", "offline", "--quiet", "--no-keep", "--by"]
-    assert "tag smoke: 1 result: 1 of 1 grades pass" in CliRunner().invoke(main, [*command, "tag"]).stdout
+    found = CliRunner().invoke(main, [*command, "tag"]).stdout.splitlines()
+    assert [line.partition(" grades")[0] for line in found[1:]] == [
+        "all: 1 result: 1 of 1",
+        "tag smoke: 1 result: 1 of 1",
+    ]
+    summary = json.loads(CliRunner().invoke(main, [*command, "tag", "--format", "json"]).stdout)["summary"]
+    assert (summary["mean"], summary["pass_rate"], summary["mean_interval"]) == (1.0, 1.0, None)
     assert "--by: expected tag, group" in CliRunner().invoke(main, [*command, "nothing"]).stderr
 
 

@@ -124,8 +124,7 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("grade-many polite.yaml rows.jsonl reply.txt -j offline", "grade-many polite.yaml rows.jsonl -j offline"),
         ("grade-many polite.yaml rows.jsonl -j offline --csv grades.csv", "grade-many polite.yaml rows.jsonl -j offline --report grades.csv"),
         ("grade-many polite.yaml rows.jsonl -j offline --csv written.csv", "grade-many polite.yaml rows.jsonl -j offline --report written.csv"),
-        ("grade-many polite.yaml rows.jsonl --csv replies.csv -j offline", "grade-many polite.yaml rows.jsonl replies.csv -j offline"),
-        ("grade-many polite.yaml -j offline --csv replies.csv", "grade-many polite.yaml -j offline replies.csv"),
+        ("grade-many polite.yaml -j offline --csv replies.csv", "grade-many polite.yaml -j offline replies.csv --column output=answer --column input=question"),
         ("grade rows.jsonl --rubric polite.yaml -j offline --csv written.csv", "grade-many polite.yaml rows.jsonl -j offline --report written.csv"),
         ("grade reply.txt polite.yaml --judge offline", "grade polite.yaml reply.txt --judge offline"),
         ("grade --store a.db -j offline reply.txt polite.yaml", "grade --store a.db -j offline polite.yaml reply.txt"),
@@ -575,6 +574,10 @@ EXAMPLES = {
     "lenient.yaml": "rubric: polite\nthreshold: 0\ncriteria:\n  - Says thank you\n",
     "judges.py": "def strict(messages):\n    return 'no'\n",
     "rows.jsonl": '{"output": "Thank you.", "key": "a", "topic": "refunds"}\n{"output": "No.", "key": "b"}\n',
+    "each.jsonl": "".join(
+        f'{{"id": "{key}", "prompt": "When?", "response": "{said}", "rubric": [{{"criterion": "{asked}", "points": 2}}]}}\n'
+        for key, said, asked in (("a", "Thank you.", "Says thank you"), ("b", "No.", "Says when"))
+    ),
     "evals/broken.yaml": "rubric: b\ncriteria: [{text: Is kind, wieght: 2}]\n",
 }
 
@@ -609,6 +612,7 @@ EXAMPLES = {
         ("prefer pairs.jsonl -j offline --criteria 'Is kind'", 0, ""),
         ("prefer reply.txt other.txt polite.yaml -j offline", 0, ""),
         ("grade suite.yaml -j judges.py:strict", 2, "ungraded"),
+        ("grade each.jsonl -j offline", 0, "2 results: 1 of 2 grades pass"),
         ("grade-many polite.yaml rows.jsonl -j judges.py@strict", 0, "2 ungraded"),
         ("grade-many polite.yaml rows.jsonl -j offline --filter refunds", 0, ""),
         ("grade-many polite.yaml rows.jsonl -j offline --id a,b", 0, ""),

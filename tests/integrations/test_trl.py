@@ -182,7 +182,9 @@ def test_a_spent_budget_is_told_once() -> None:
         for _ in range(2):
             assert None in asyncio.run(reward(prompts=["When?"] * 2, completions=[GOOD, BAD]))
     (said,) = [str(each.message) for each in told]
-    assert re.match(r"polite: not sent: over the budget of 1 calls: 1 are spent; .* than <Budget: .*; 0 calls left>$", said)
+    assert re.match(
+        r"polite: not sent: over the budget of 1 calls: 1 are spent; .* than <Budget: .*; 0 calls left>$", said
+    )
 
 
 def test_a_cost_of_a_judge_without_a_price_is_refused_where_the_reward_is_made() -> None:
