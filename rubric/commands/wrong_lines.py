@@ -134,10 +134,8 @@ def with_own(said: str, files: Iterable[str], typed: Collection[str]) -> str:
     for word in typed:  # where results are written, or the form of it
         if Path(word).suffix in _PAGES[Path(word).exists() :] or f".{word}" in _PAGES:
             said = said.replace("--out results.csv", f"--out {word if '.' in word else f'results.{word}'}")
-    said, models = (
-        re.sub(r",? such as [^;]*\{line\|[^;]*", "", said),
-        [word for word in dict.fromkeys(typed) if MODEL.fullmatch(word)],
-    )
+    said = re.sub(r",? such as [^;]*\{line\|[^;]*", "", said)
+    models = [word for word in dict.fromkeys(typed) if MODEL.fullmatch(word)]
     written = [file for file in (*rubrics, *own["suite.yaml"]) if Path(file).is_file()]  # whose own models are kept
     if len(models) == 1 and not any(b"openai/gpt-5" in Path(file).read_bytes() for file in written):
         said = re.sub(r"(?<!--target )openai/gpt-5(?![.\w-])", models[0], said)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import warnings
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -108,10 +108,7 @@ def rubric_reward(
         ends = None if deadline is None else asyncio.get_running_loop().time() + deadline
         results = await _grade_until(stream, count, ends)
         earned = [reward_of(one, gated) for one in results]
-        failures = [each for one in results if isinstance(one, Ungraded) for each in one.failures]
-        if (spent := [each for each in failures if each.kind == "budget"]) and next(told) == 0:
-            said = f"{called}: {spent[0].message}; completions without a grade have no reward, and nothing is learnt of"
-            warnings.warn(f"{said} them; make the reward with a larger budget than {options['budget']!r}", stacklevel=2)
+        _tell_spent(called, results, options.get("budget"), told)
         metrics = {"ungraded": earned.count(None) / count, "late": results.count(None) / count} if count else {}
         if audit is not None:
             with suppress(TimeoutError):  # what is late is not audited at this step
@@ -131,6 +128,15 @@ def rubric_reward(
 
     reward.__name__ = reward.__qualname__ = called
     return reward
+
+
+def _tell_spent(called: str, results: Sequence[Grade | Ungraded | None], budget: Any, told: Iterator[int]) -> None:
+    """Warn once, by the number *told*, of *results* that a spent *budget* has left ungraded."""
+    failures = [failure for one in results if isinstance(one, Ungraded) for failure in one.failures]
+    why = next((failure.message for failure in failures if failure.kind == "budget"), "")
+    if why and next(told) == 0:
+        said = f"{called}: {why}; completions without a grade have no reward, and nothing is learnt of them"
+        warnings.warn(f"{said}; make the reward with a larger budget than {budget!r}", stacklevel=3)
 
 
 def _check_audit(audit: object) -> None:
