@@ -413,7 +413,9 @@ def _check_pipe(command: click.Command, place: str, file: str, files: Sequence[s
 
 
 def _check_missing(command: click.Command, place: str, file: str, files: Sequence[str]) -> None:
-    """Refuse a *file* that is not there, unless *command* takes it for a text, or reads it itself."""
+    """Refuse a *file* that is not there, unless *command* takes it for a text, a pattern, or reads it itself."""
+    if command.name in ("label", "plan", "probe") and any(Path(file).parent.glob(Path(file).name or "-")):
+        return
     name, _, version = file.partition("@")
     if version and Path(name).suffix in _TREES and kind_of(name) == "*" and not _REVISION.fullmatch(version):
         change = {"ARGUMENTS": [name if each == file else each for each in files]}

@@ -15,13 +15,7 @@ from rubric.engine.grade import JudgeLike, RubricOrEach, annotate, as_rubric, ch
 from rubric.engine.pipeline import CONCURRENCY, Options, Pipeline, StoreLike, check_loop
 from rubric.engine.progress import OnProgress, Progress
 from rubric.engine.shards import Shard
-from rubric.engine.sources import (
-    Candidates,
-    Source,
-    as_candidate,
-    refuse_column,
-    source_of,
-)
+from rubric.engine.sources import Candidates, Source, as_candidate, refuse_column, source_of
 from rubric.engine.worker_pool import WorkerPool, reader_of
 from rubric.errors import DefinitionError, StoreError
 from rubric.internals import background_loop

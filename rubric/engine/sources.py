@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from functools import partial
@@ -556,7 +556,7 @@ def _files(given: Sequence[Path], columns: Columns, folder: Path | None = None) 
     names = [path.as_posix() if folder is None else path.relative_to(folder).as_posix() for path in paths]
     kinds = {path.suffix.lower(): holds_many(path) for path in reversed(paths)}  # as the first of each kind does
     if all(kinds.values()):
-        return _tables(dict(zip(paths, names, strict=True)), columns)
+        return _tables([*zip(paths, names, strict=True)], columns)
     if any(kinds.values()):
         tables = tuple(sorted(kind for kind, is_table in kinds.items() if is_table))
         one, other = (f"[path for path in paths if path.suffix.lower() {verb} {tables}]" for verb in ("in", "not in"))
@@ -567,29 +567,28 @@ def _files(given: Sequence[Path], columns: Columns, folder: Path | None = None) 
     return Source(_Rows(lambda: map(_of_file, paths, names)), partial(len, paths), given=paths)
 
 
-def _tables(names: Mapping[Path, str], columns: Columns) -> Source:
+def _tables(named: Sequence[tuple[Path, str]], columns: Columns) -> Source:
     """Return a source of the rows of all tables, one after another; each is looked at before the first row is taken."""
 
-    def opened(path: Path) -> Source:
-        try:
-            return _file(path, columns)
-        except DefinitionError as error:
-            raise DefinitionError(error.field, Wording(f"{names[path]}: ", error.message)) from None
+    def opened() -> Iterator[tuple[Source, str]]:
+        for path, name in named:
+            try:
+                yield _file(path, columns), name
+            except DefinitionError as error:
+                raise DefinitionError(error.field, Wording(f"{name}: ", error.message)) from None
 
     def rows() -> Iterator[Placed]:
         places = count()
-        for path, name in names.items():
-            source = opened(path)
+        for source, name in opened():
             for number, item in enumerate(cast("Iterable[Any]", source.items), 1):
                 yield Placed(next(places), item, source.columns, f"row {number} of {name}")
 
     def total() -> int | None:
-        counts = [opened(path).total for path in names]
+        counts = [source.total for source, _ in opened()]
         return None if None in counts else sum(filter(None, counts))
 
-    for path in names:
-        opened(path)
-    return Source(_Rows(rows), total, columns=columns, given=[*names])
+    deque(opened(), maxlen=0)
+    return Source(_Rows(rows), total, columns=columns)
 
 
 def _of_file(path: Path, name: str) -> Candidate | Broken:

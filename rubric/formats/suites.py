@@ -24,7 +24,7 @@ from rubric.formats.projects import around, project_of
 from rubric.formats.registry import Guess, case_files, find_format, format_names, formats, recognise
 from rubric.formats.rubrics import unknown_suffix
 from rubric.formats.yaml import to_yaml
-from rubric.internals.guesses import argument_for
+from rubric.internals.guesses import argument_for, table
 from rubric.programs import allowing
 from rubric.results.rubric_diff import diff
 from rubric.suites.cases import Case
@@ -106,18 +106,10 @@ def _ungradable_table(file: Path, what: str) -> str:
 def _with_rubrics(file: str, rows: Any) -> str:
     """Return how the *rows* of a *file* are graded by the rubric that each has; '' if the first has none."""
     row = rows[0] if rows and isinstance(rows[0], dict) else {}
-    if not (own := [key for key in row if key.casefold() in _RUBRICS and row[key]]):
-        return ""
+    own = [key for key in row if key.casefold() in _RUBRICS and row[key]]
     pairs = ((argument_for("Candidate", key, ("output", "input", "reference", "key")), key) for key in row)
-    imports = "import json; from rubric import grade_many; from rubric.rewards import rubric_of_row"
-    read = (
-        f"rows = [json.loads(line) for line in open({file!r})]; of = [rubric_of_row(row[{own[0]!r}]) for row in rows]"
-    )
-    call = f"grade_many(rows, of, 'openai/gpt-5', columns={dict(pair for pair in pairs if pair[0])}).collect()"
-    named = (
-        "named as HealthBench has them, rows are cases: prompt_id, prompt, completion, rubrics of criterion and points"
-    )
-    return f'{named}; as they are, they are graded in Python, such as python -c "{imports}; {read}; print({call})"'
+    columns = {field: key for field, key in pairs if field}
+    return "".join(table()["rows"]["rubric"].format(file=file, own=key, columns=columns) for key in own[:1])
 
 
 @guided
@@ -194,14 +186,9 @@ def _guess(document: Document, loading: Loading) -> Guess:
         message = Wording(message, tuple(Wording(format=rival) for rival in guess.rivals))
         raise load_error(document.source, document.root.place, message)
     if not guess.format and file.suffix.lower() in _TABLES:
-        remark = _with_rubrics(document.source, data)
-        what = "rows of no known format, with a rubric each" if remark else "rows of no known format"
-        error = load_error(document.source, document.root.place, _ungradable_table(file, what))
-        raise (
-            LoadError([evolve(error.problems[0], message=f"this table holds {what}")], remark=remark)
-            if remark
-            else error
-        )
+        what, remark = "rows of no known format", _with_rubrics(document.source, data)
+        said = f"this table holds {what}, with a rubric each" if remark else _ungradable_table(file, what)
+        raise LoadError(load_error(document.source, document.root.place, said).problems, remark=remark)
     if not guess.format:
         message = f"this is not a suite of a known format: {guess.why}; name one with "
         message = Wording(Wording(message, format=None), f": {', '.join(format_names())}")

@@ -96,7 +96,7 @@ def test_the_line_for_half_the_price_runs_as_it_is_printed(tmp_path: Path, monke
     assert line
     assert all(word in said for word in ("in flight, such as --concurrency", "it is without --concurrency 2; see"))
     with pytest.raises(DefinitionError, match="requests in flight are concurrency=8") as told:
-        grade_many(["Ask your bank."], RUBRIC, "openai/gpt-4o-mini", batch=True)  # type: ignore[call-overload]
+        grade_many(["Ask your bank."], RUBRIC, "openai/gpt-4o-mini", batch=True)  # type: ignore[call-arg]
     code = str(told.value).partition("write ")[2].partition("; requests")[0]
     with BatchServer(held := Batching(SAYS, looks=0)) as server:
         env = {**os.environ, "OPENAI_BASE_URL": server.base, "OPENAI_API_KEY": KEY, "PYTHONPATH": str(ROOT)}

@@ -699,6 +699,26 @@ def test_junit_is_asked_for_by_the_ending_of_the_report(folder: Path) -> None:
     assert "--judge offline --report x.xml; see" in graded(folder, "--junit", "x.xml").stderr
 
 
+def test_tables_of_a_folder_are_one_data_set(folder: Path) -> None:
+    """For the commands that read candidates: by the folder, by a pattern, and by each file."""
+    (rubric, shards) = (folder / "thanks.yaml", folder / "shards")
+    rubric.write_text("rubric: thanks\ncriteria: [Says thank you]\n")
+    shards.mkdir()
+    for n in range(2):
+        (shards / f"{n}.csv").write_text(f"id,answer\n{n}a,Thank you\n{n}b,No\n")
+    named = ["--column", "key=id", "--column", "output=answer"]
+    for given in ([shards], [shards / "0.csv", shards / "1.csv"]):
+        out = folder / f"{len(given)}.jsonl"
+        command = ["grade-many", rubric, *given, "-j", "offline", "--no-keep", "--out", out, *named]
+        assert CliRunner().invoke(main, [*map(str, command)]).exit_code == 0
+        assert [json.loads(line)["key"] for line in out.read_text().splitlines()] == ["0a", "0b", "1a", "1b"]
+    for given in (shards, shards / "*.csv"):
+        planned = CliRunner().invoke(main, ["plan", str(rubric), str(given), "-j", "offline", *named])
+        assert "4 calls" in planned.stdout, planned.stderr
+        page = ["label", str(given), str(rubric), "--html", str(folder / "p.html"), *named]
+        assert "4 candidates to label" in CliRunner().invoke(main, page).output
+
+
 def test_figures_are_told_of_each_group(folder: Path) -> None:
     """Of a column, which is kept as a variable, and of a verdict; with --format json, beside it."""
     rows = [{"output": "Thank you" if n % 2 else "No", "topic": "even" if n % 2 == 0 else "odd"} for n in range(6)]

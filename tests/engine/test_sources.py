@@ -278,7 +278,7 @@ def shards(folder: Path, kinds: str) -> list[Path]:
     folder.mkdir()
     for n, kind in enumerate(kinds.split()):
         frame = pl.DataFrame({"id": [f"{n}-{row}" for row in range(3)], "output": ["Anna won", "Ben won", None]})
-        write = {"csv": frame.write_csv, "jsonl": frame.write_ndjson}.get(kind, frame.write_parquet)
+        write: Any = {"csv": frame.write_csv, "jsonl": frame.write_ndjson}.get(kind, frame.write_parquet)
         write(folder / f"{n}.{kind}")
     return sorted(folder.iterdir())
 
