@@ -143,7 +143,10 @@ class Source:
         if is_read_once or not isinstance(self.items, _Rows | list | tuple):
             return placed.columns.remark([placed.item])
         with suppress(Exception):  # reading them again will tell what is wrong
-            return self.columns.remark(self.at(0, each).item for each in islice(self.items, _LOOKED_AT))
+            rows = islice(self.items, _LOOKED_AT)  # parts of a data set, as a cluster has them, get none
+            return self.columns.remark(
+                self.at(0, each).item if isinstance(self.items, _Rows) else each for each in rows
+            )
         return ""
 
     def read_all(self) -> tuple[dict[int, Candidate], str]:

@@ -712,10 +712,10 @@ def test_tables_of_a_folder_are_one_data_set(folder: Path) -> None:
         command = ["grade-many", rubric, *given, "-j", "offline", "--no-keep", "--out", out, *named]
         assert CliRunner().invoke(main, [*map(str, command)]).exit_code == 0
         assert [json.loads(line)["key"] for line in out.read_text().splitlines()] == ["0a", "0b", "1a", "1b"]
-    for given in (shards, shards / "*.csv"):
-        planned = CliRunner().invoke(main, ["plan", str(rubric), str(given), "-j", "offline", *named])
+    for data in (shards, shards / "*.csv"):
+        planned = CliRunner().invoke(main, ["plan", str(rubric), str(data), "-j", "offline", *named])
         assert "4 calls" in planned.stdout, planned.stderr
-        page = ["label", str(given), str(rubric), "--html", str(folder / "p.html"), *named]
+        page = ["label", str(data), str(rubric), "--html", str(folder / "p.html"), *named]
         assert "4 candidates to label" in CliRunner().invoke(main, page).output
 
 
