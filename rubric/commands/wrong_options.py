@@ -203,8 +203,6 @@ def with_run(cure: str, units: Sequence[Unit]) -> str:
     """Return the *cure* of a run in Python with what *units* have for it, and what it leaves out."""
     if "{judge}" not in cure and "{options}" not in cure:
         return cure
-    from rubric.commands.named_columns import columns_of  # noqa: PLC0415 - it imports this module
-
     values = {name: values_of(units, name) for name, _ in units}
     functions = dict(filter(None, map(function_in, [*values.get("judge", ()), *values.get("target", ())])))
 
@@ -218,6 +216,9 @@ def with_run(cure: str, units: Sequence[Unit]) -> str:
         call: [part for word in values.get(name, ()) for part in word.split(",")]
         for call, name in (("filter", "patterns"), ("without", "excluded"))
     }
+    pairs = [word.partition("=")[::2] for word in values.get("columns", ())]
+    of = {field: [each for name, each in pairs if name == field] for field, _ in pairs}  # `variables` may have several
+    columns = {field: several if several[1:] else several[0] or None for field, several in of.items()}
     kept = {"", "judge", *taken, *(name for name, mark in _MARKS.items() if mark in cure)}
     made = {
         "judge": code(values.get("judge") or ["openai/gpt-5"]),
@@ -226,7 +227,7 @@ def with_run(cure: str, units: Sequence[Unit]) -> str:
         "options": "".join(f", {name}={code(values[name])}" for name in taken),
         "filters": "".join(f".{call}({', '.join(map(repr, words))})" for call, words in chosen.items() if words),
         "outs": "".join(f"; r.write({out!r})" for out in values.get("outs", ())),
-        "columns": f", columns={columns_of(named)}" if (named := values.get("columns")) else "",
+        "columns": f", columns={columns}" if columns else "",
         "store": f", store={file[-1]!r}" if (file := values.get("store")) else "",
         "budget": f", budget=Budget(cost={cost[-1]})" if (cost := values.get("max_cost")) else "",
         "jsonl": "".join(f"; r.to_jsonl({out!r})" for out in values.get("out", ())),
