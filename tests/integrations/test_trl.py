@@ -189,10 +189,10 @@ def test_a_spent_budget_is_told_once() -> None:
 
 def test_a_cost_of_a_judge_without_a_price_is_refused_where_the_reward_is_made() -> None:
     """Not at the first step, when the trainer has loaded; so is it by every adapter."""
-    budget: dict[str, Any] = {"budget": Budget(cost=1)}
-    for make, options in ((rubric_reward, budget), (Grader, {"options": budget})):
-        with pytest.raises(DefinitionError, match=r"budget: the price of '.*' is not known"):
-            make(POLITE, lambda _: "", **options)
+    with pytest.raises(DefinitionError, match=r"budget: the price of '.*' is not known"):
+        rubric_reward(POLITE, lambda _: "", budget=Budget(cost=1))
+    with pytest.raises(DefinitionError, match=r"budget: the price of '.*' is not known"):
+        Grader(POLITE, lambda _: "", {"budget": Budget(cost=1)})  # type: ignore[arg-type]
 
 
 def test_two_versions_of_a_rubric_share_no_baseline() -> None:
