@@ -192,7 +192,7 @@ def test_a_cost_of_a_judge_without_a_price_is_refused_where_the_reward_is_made()
     with pytest.raises(DefinitionError, match=r"budget: the price of '.*' is not known"):
         rubric_reward(POLITE, lambda _: "", budget=Budget(cost=1))
     with pytest.raises(DefinitionError, match=r"budget: the price of '.*' is not known"):
-        Grader(POLITE, lambda _: "", {"budget": Budget(cost=1)})  # type: ignore[arg-type]
+        Grader(POLITE, lambda _: "", {"budget": Budget(cost=1)})
 
 
 def test_two_versions_of_a_rubric_share_no_baseline() -> None:
