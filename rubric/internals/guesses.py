@@ -206,7 +206,8 @@ def _of_value(cure: str, kind: type, value: object) -> str:
     standing = [table()["standing"].get(each, {}) for each in _lineage(kind)] if value is not None else []
     for placeholder, form in (pair for each in standing for pair in each.items()):
         if placeholder in cure and getattr(value, placeholder.rpartition(".")[2], None) is None:
-            cure = cure.replace(placeholder, form.format(value))
+            with suppress(LookupError):  # of results there may be none
+                cure = cure.replace(placeholder, form.format(value))
     return cure
 
 

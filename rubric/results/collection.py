@@ -23,10 +23,11 @@ from rubric.internals.row_files import Broken, csv_text, rows_in
 from rubric.internals.text import shorten, table, visible
 from rubric.results.plain_data import Record
 from rubric.results.restoring import restore, rubrics_of
-from rubric.results.result import Grade, JudgeOf, Ungraded
+from rubric.results.result import Grade, JudgeOf, Result, Ungraded
 from rubric.results.result_text import headline, verdict
 from rubric.results.summary import Summary, digests_of, failures_of, kinds_of, summarise
-from rubric.values.answers import UnitScale
+from rubric.values.answers import Choices, Levels, UnitScale
+from rubric.values.findings import Finding
 from rubric.values.judges import Cascade, Judge, Jury, Panel
 from rubric.values.requests import Usage
 from rubric.values.rubrics import Rubric
@@ -79,6 +80,12 @@ def places_by(
             places.setdefault(value, []).append(place)
     if places or not results:
         return places
+    criterion = str(by).rpartition(".")[2] if str(by).startswith(("criterion.", "value.", "level.")) else by
+    if any(finding.id == criterion for result in results for finding in result.findings):
+        value = f"g[{criterion!r}].value"
+        count = f"from collections import Counter; Counter({value} for g in grades)"
+        why = f"{criterion!r} is a criterion; write grades.by(lambda g: {value}); to count its answers, write {count}"
+        raise DefinitionError("by", why)
     if known := {name for result in results for name in result.variables}:
         others = sorted(one for one in {*_GROUPED_BY, *known} if one != by)
         raise DefinitionError("by", f"no result has {shorten(repr(by), 80)}{suggest(str(by), others)}")
@@ -423,7 +430,8 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         - `low`, `high`: the lowest and the highest score that is still possible;
         - `coverage`: the share of the weight that was judged;
         - `gates`: the ids of the criteria that failed the grade, with commas between them;
-        - `criterion.` and an id: what each criterion contributes, in 0..1 with 1 as good; None if nothing;
+        - `criterion.` and an id: what each criterion contributes, in 0..1 with 1 as good; None if nothing; behind it,
+          of levels and choices alone, `value.` and the id, the number or the label, and `level.` and the id, its words;
         - `failures`: the kinds of failure that left it ungraded, with commas between them; None for a grade;
         - `why`: a description of the first of these failures; None for a grade;
         - `calls`, `prompt_tokens`, `cached_tokens`, `completion_tokens`: what was used;
@@ -461,8 +469,17 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         several = len(digests_of(self.results)) > 1
         return [*named, *variables, *(["rubric"] if several else []), *(["shown"] if has_scale else [])]
 
-    def _ids(self) -> list[str]:
-        return list(dict.fromkeys(finding.id for result in self.results for finding in result.findings))
+    def _ids(self) -> dict[str, dict[str, type]]:
+        """Return the ids of all criteria, each with the columns of its answers: of levels and choices alone."""
+        found: dict[str, dict[str, type]] = {}
+        for rubric in {id(result.rubric): result.rubric for result in self.results}.values():
+            for each in rubric.judged:
+                columns, name = found.setdefault(each.id, {}), f"value.{each.id}"
+                if isinstance(each.answer, Levels | Choices):
+                    kind = float if isinstance(each.answer, Levels) else str
+                    columns[name] = kind if columns.get(name, kind) is kind else str
+                    columns |= {f"level.{each.id}": str} if getattr(each.answer, "texts", ()) else {}
+        return found
 
     @overload
     def to_jsonl(self, path: None = None) -> str: ...
@@ -573,21 +590,22 @@ def _why(result: Ungraded) -> str:
     return f"{failures[0].kind}: {failures[0].message}" if failures else "the judge could tell nothing"
 
 
-def _types(names: Iterable[str], ids: Iterable[str]) -> dict[str, type]:
+def _types(names: Iterable[str], ids: Mapping[str, Mapping[str, type]]) -> dict[str, type]:
     """Return what a row holds under each key; any of it but the counts may be None."""
-    ids = [*ids]
     named = {"index": int, **dict.fromkeys((*names, "input", "output"), str)}
     before = {"score": float, "passed": bool, "verdict": str, "low": float, "high": float}
     counts = dict.fromkeys(("calls", "prompt_tokens", "cached_tokens", "completion_tokens"), int)
-    contributions = {f"criterion.{id_}": float for id_ in ids}
+    contributions = {name: kind for id_ in ids for name, kind in {f"criterion.{id_}": float, **ids[id_]}.items()}
     after = {"failures": str, "why": str, **counts, "cost": float, **{f"reason.{id_}": str for id_ in ids}}
     return {**named, **before, "coverage": float, "gates": str, **contributions, **after}
 
 
-def _row(result: Grade | Ungraded, n: int, names: Sequence[str], ids: Sequence[str]) -> dict[str, Any]:
+def _row(
+    result: Grade | Ungraded, n: int, names: Sequence[str], ids: Mapping[str, Mapping[str, type]]
+) -> dict[str, Any]:
     low, high = result.bounds
     ungraded, shown = (None, result.shown) if isinstance(result, Grade) else (result, "")
-    reasons = {finding.id: finding.reason for finding in result.findings}
+    found = {finding.id: finding for finding in result.findings}
     named = {"key": result.key, "group": result.group, "rubric": result.rubric.digest if "rubric" in names else ""}
     named |= {"shown": shown} | {
         f"variable.{name}": str(value) for name, value in result.variables.items() if value is not None
@@ -603,7 +621,7 @@ def _row(result: Grade | Ungraded, n: int, names: Sequence[str], ids: Sequence[s
         "high": high,
         "coverage": result.coverage,
         "gates": ", ".join(result.outcome.gates),
-        **{f"criterion.{id_}": result.contributions.get(id_) for id_ in ids},
+        **{name: value for id_ in ids for name, value in _answer(result, id_, found.get(id_), ids[id_]).items()},
         "failures": None if ungraded is None else ", ".join(kinds_of(ungraded)),
         "why": None if ungraded is None else _why(ungraded),
         "calls": result.usage.calls,
@@ -611,5 +629,12 @@ def _row(result: Grade | Ungraded, n: int, names: Sequence[str], ids: Sequence[s
         "cached_tokens": result.usage.cached_tokens,
         "completion_tokens": result.usage.completion_tokens,
         "cost": result.usage.cost,
-        **{f"reason.{id_}": reasons.get(id_) for id_ in ids},
+        **{f"reason.{id_}": getattr(found.get(id_), "reason", None) for id_ in ids},
     }
+
+
+def _answer(result: Result, id_: str, finding: Finding | None, columns: Mapping[str, type]) -> dict[str, Any]:
+    """Return what the criterion *id_* contributes, and its answer in *columns*."""
+    said = {name: getattr(finding, name.partition(".")[0], None) for name in columns}
+    answers = {name: None if said[name] in (None, "") else columns[name](said[name]) for name in columns}
+    return {f"criterion.{id_}": result.contributions.get(id_), **answers}

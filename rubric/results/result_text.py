@@ -19,6 +19,8 @@ from rubric.results.report_rows import (
     reason_of,
     walk_of,
 )
+from rubric.scoring.outcomes import TOLERANCE
+from rubric.values.answers import Choices, Levels
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.judges import Judge, Jury, Panel
@@ -102,8 +104,25 @@ def advice(result: Grade) -> str:
             what = f"Not counted, {lack}" if lack else _ADVICE.get(criterion.polarity, "Not fully met")
             votes = [vote for vote in finding.votes if isinstance(vote, Scored)]
             worst = (max if criterion.is_unwanted else min)(votes, key=lambda vote: vote.score, default=finding)
-            lines.append(f"- {what.format(criterion.weight)}: {criterion.text} ({_why(worst) or 'no reason given'})")
+            where = _rung(criterion, worst)
+            said = f"{criterion.text}{where and f': {where}'} ({_why(worst) or 'no reason given'})"
+            lines.append(f"- {what.format(criterion.weight)}: {said}")
     return visible("\n".join(lines))[0]
+
+
+def _rung(criterion: Criterion, finding: Finding) -> str:
+    """Return the level or the choice of *finding*, and the next better one; nothing of other answers."""
+    answer, sign = criterion.answer, -1 if criterion.is_unwanted else 1
+    if not isinstance(finding, Scored) or finding.value is None or not isinstance(answer, Levels | Choices):
+        return ""
+    if isinstance(answer, Choices):
+        here, rungs = f'"{finding.value}"', [(choice.score, f'"{choice.label}"') for choice in answer.choices]
+    else:
+        here = f"{finding.value} of {answer.low}..{answer.high}" + (f', "{finding.level}"' if finding.level else "")
+        bands = [band for band in answer.ranges if band.text]
+        rungs = [(answer.place(band.low if sign > 0 else band.high), f'{band}, "{band.text}"') for band in bands]
+    better = [(sign * score, words) for score, words in rungs if sign * score > sign * finding.score + TOLERANCE]
+    return f"{here}; better: {min(better)[1]}" if better else here
 
 
 _MARKS = {True: "✓", False: "✗"}
@@ -123,9 +142,11 @@ def _line(result: Grade, criterion: Criterion, finding: Finding) -> str:
     partly = contribution is not None and 0 < contribution < 1
     mark = "–" if contribution is None else "~" if partly and not gated else _MARKS[met]
     points = points_off(criterion, contribution)
-    share = f" ({penalty_words(points, contribution)})" if points else f" ({contribution:.2f})" if partly else ""
+    share = penalty_words(points, contribution) if points else f"{contribution:.2f}" if partly else ""
     if criterion.is_unwanted and not share and contribution is not None:  # a mark alone would say that it holds
-        share = f" ({'not ' * (contribution == 1)}found)"
+        share = f"{'not ' * (contribution == 1)}found"
+    share = ", ".join(filter(None, (share, _answer(finding) if isinstance(criterion.answer, Levels | Choices) else "")))
+    share = share and f" ({share})"
     lack = lack_of(result.rubric, criterion, finding)
     gate = "".join(f", {words}" for words in ("gate failed" if gated else "", lack) if words)
     said = _split(finding) or _why(finding, criterion) or _verdict_words(finding, contribution, criterion)
@@ -141,7 +162,7 @@ def _split(finding: Finding) -> str:
     told = []
     for end in sorted({min(by_score), max(by_score)}) if len(by_score) > 1 else ():
         first = by_score[end][0]
-        verdict = {True: "yes", False: "no"}[first.value] if isinstance(first.value, bool) else f"{end:.2f}"
+        verdict = _answer(first) if isinstance(first.value, bool | str) or first.level else f"{end:.2f}"
         count = f"{len(by_score[end])} of {len(finding.votes)}"
         told.append(f"{count} say {verdict}: {_reason(first) or 'no reason given'}")
     return "; ".join(told)
@@ -195,13 +216,20 @@ def _verdict_words(finding: Finding, contribution: float | None, criterion: Crit
         case Unjudged():
             return f"unjudged ({finding.failure.kind})"
         case Scored(value=value):
-            said = "" if value is None else " (yes)" if value is True else " (no)" if value is False else f" ({value})"
+            said = "" if value is None else f" ({_answer(finding)})"
             number = "" if contribution is None else f"{contribution:.2f}"
             if criterion is not None and (points := points_off(criterion, contribution)) is not None:
                 number, said = penalty_words(points, contribution), ""
             return f"{number}{said}"
         case never:
             assert_never(never)
+
+
+def _answer(finding: Finding) -> str:
+    """Return the answer itself, of a level with its words: `yes`, `0.8`, `warm`, `2: a topic, no thesis`."""
+    said = getattr(finding, "value", None)
+    said = {True: "yes", False: "no"}[said] if isinstance(said, bool) else "" if said is None else f"{said}"
+    return shorten(": ".join(filter(None, (said, getattr(finding, "level", "")))), 200)
 
 
 def _reason(finding: Finding, criterion: Criterion | None = None) -> str:

@@ -1033,7 +1033,11 @@ SAYS = [
     ("Judge('offline', feedback_key='correctness')", "such as attrs.evolve(rubric, name='helpful')"),
     ("marked.values", "such as [row.value for row in labels.rows]"),
     ("marked.to_dict()", "write {row.key: row.value for row in labels.rows}"),
-    ("gs.value_counts()", "write {verdict: len(some) for verdict, some in grades.by('verdict').items()}"),
+    ("gs.verdict_counts()", "write {verdict: len(some) for verdict, some in grades.by('verdict').items()}"),
+    *(
+        (f"gs.{word}", "write from collections import Counter; Counter(g['kind'].value for g in grades); of the verdicts")
+        for word in ("value_counts()", "distribution()", "tally")
+    ),
     ("gs.result_df", "write grades.to_pandas()"),
     ("gs.loc['q1']", "write grades.filter(lambda g: g.key == 'q1')"),
     ("rubric.Grades.from_pandas(df)", "write grade_many(frame, rubric, judge, columns={'output': 'text'}).collect()"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import sys
@@ -26,6 +27,7 @@ from rubric import (
     Rubric,
     Suite,
     Ungraded,
+    evaluate,
     grade,
     judge_function,
 )
@@ -34,7 +36,7 @@ from rubric.engine.bulk import grade_many
 from rubric.results import Counts
 from rubric.results.collection import Grades
 from rubric.scoring.intervals import mean_interval, share_interval, t_quantile
-from rubric.testing.scripted_model import ScriptedModel
+from rubric.testing.scripted_model import Says, ScriptedModel
 from rubric.trust import Labels, agreement
 from rubric.values.requests import Ask, Usage
 from rubric.values.run_rules import call
@@ -289,6 +291,50 @@ def test_the_votes_of_each_member_are_results_of_the_candidates() -> None:
     assert found.overall.n == 1
     with pytest.raises(DefinitionError, match="no result here has it"):
         grade_many(["kind"], "kind", "offline").collect().by("member")
+
+
+def test_the_answers_to_levels_and_choices_are_columns(tmp_path: Path) -> None:
+    """Beside what each contributes, in every table: the level with its words, the label; nothing of other answers."""
+    levels = {1: "None", 2: "A topic, no thesis", 3: "Clear"}
+    rubric = Rubric("essay").rates("Thesis", levels, id="thesis").expects("Cites", id="cites")
+    rubric = rubric.rates("Is clear", 1, 5, id="clear").chooses("Tone?", {"cold": 0, "warm": 1}, id="tone")
+    said: list[Any] = [
+        {"thesis": 2, "cites": True, "clear": 4, "tone": Says("warm")},
+        {"thesis": Failure("refusal", "no")},
+    ]
+    results = [evaluate(f"{n}", rubric, Judge(ScriptedModel(each), retries=0)) for n, each in enumerate(said)]
+    grades = Grades(results)
+    names = ["value.thesis", "level.thesis", "value.clear", "value.tone"]
+    assert [name for name in grades.rows()[0] if name.startswith(("value.", "level."))] == names
+    assert [grades.rows()[0][name] for name in names] == [2, "A topic, no thesis", 4, "warm"]
+    assert [grades.rows()[1][name] for name in names] == [None] * 4
+    columns = [*grades.to_pandas().columns]
+    assert columns[columns.index("criterion.thesis") :][:4] == ["criterion.thesis", *names[:2], "criterion.cites"]
+    assert grades.to_polars()["level.thesis"].to_list() == ["A topic, no thesis", None]
+    assert grades.to_pandas()["value.thesis"].mean() == 2
+    other = grade(
+        "x", Rubric().chooses("Thesis?", {"no": 0, "yes": 1}, id="thesis"), Judge(ScriptedModel([Says("yes")]))
+    )
+    assert Grades([*grades, other]).to_pandas()["value.thesis"].to_list()[::2] == ["2", "yes"]
+    assert [result.score for result in grades.sort("value.thesis")] == [result.score for result in grades]
+    case = Case("a", rubric, output="A")
+    Suite("s", cases=[case]).run(Judge(ScriptedModel(said[0]))).write(tmp_path / "t.csv")
+    head, row = csv.reader((tmp_path / "t.csv").read_text("utf-8").splitlines())
+    assert [name for name in head if name.startswith(("value.", "level."))] == names
+    assert [row[head.index(name)] for name in names] == ["2", "A topic, no thesis", "4", "warm"]
+
+
+@pytest.mark.parametrize("by", ["polite", "criterion.polite", "value.polite"])
+def test_grouping_by_a_criterion_prints_what_counts_its_answers(grades: Grades, by: str) -> None:
+    """Both lines run as they are printed: the results of each answer, and how many have it."""
+    with pytest.raises(DefinitionError, match="'polite'") as refused:
+        grades.by(by)
+    grouped, _, counts = str(refused.value).partition("write ")[2].partition("; to count its answers, write ")
+    held: dict[str, Any] = {"grades": grades}
+    assert {name: len(each) for name, each in eval(grouped, held).items()} == {"True": 4, "False": 1, "(none)": 1}
+    before, _, last = counts.rpartition("; ")
+    exec(before, held)
+    assert eval(last, held) == {True: 4, False: 1, None: 1}
 
 
 def test_they_become_json_lines(grades: Grades, tmp_path: Path) -> None:

@@ -279,3 +279,64 @@ def test_a_verdict_is_a_text_like_any_other() -> None:
         )
         assert verdict.__reduce__() == (str, ("fail",))
         assert json.dumps(verdict) == '"fail"'
+
+
+LEVELS = {1: "None", 2: "A topic, no thesis", 3: "Vague", 4: "Clear"}
+ESSAY = Rubric("essay").rates("Thesis", LEVELS, id="thesis").chooses("Which tone?", {"cold": 0, "warm": 1}, id="tone")
+
+
+@pytest.mark.parametrize(
+    ("criterion", "said", "words", "advice"),
+    [
+        (
+            ESSAY["thesis"],
+            2,
+            "2: A topic, no thesis",
+            '2 of 1..4, "A topic, no thesis"; better: 3, "Vague" (as scripted)',
+        ),
+        (ESSAY["thesis"], 1, "1: None", '1 of 1..4, "None"; better: 2, "A topic, no thesis" (as scripted)'),
+        (ESSAY["thesis"], 4, "4: Clear", ""),
+        (ESSAY["tone"], Says("cold"), "cold", '"cold"; better: "warm" (as scripted)'),
+        (ESSAY["tone"], Says("warm"), "warm", ""),
+        (Criterion("Is clear", levels=(1, 5)), 3, "3", "3 of 1..5 (as scripted)"),
+        (
+            Criterion("Is clear", levels={0: "no way in", 10: "at once"}),
+            7,
+            "7: between 0 (no way in) and 10 (at once)",
+            '7 of 0..10, "between 0 (no way in) and 10 (at once)"; better: 10, "at once" (as scripted)',
+        ),
+        (
+            Criterion("Is clear", levels={"0-3": "poor", "4-6": "fair", "7-10": "good"}),
+            2,
+            "2: poor",
+            '2 of 0..10, "poor"; better: 4-6, "fair" (as scripted)',
+        ),
+        (
+            Criterion("Is rude", polarity="guard", levels={0: "no", 1: "a bit", 2: "very"}),
+            2,
+            "2: very",
+            '2 of 0..2, "very"; better: 1, "a bit" (as scripted)',
+        ),
+    ],
+)
+def test_the_level_that_was_given_is_told_with_its_words(criterion: Any, said: Any, words: str, advice: str) -> None:
+    """Text and Markdown say the level or the choice; the author is told it too, and the next better one."""
+    result = grade("Hi", Rubric("essay", criteria=[criterion]), judge(**{criterion.id: said}))
+    assert f"{words})" in str(result)
+    assert f"({words})" in result.to_markdown()
+    assert result.feedback().partition(f"{criterion.text}: ")[2] == advice
+
+
+def test_judges_who_disagree_are_quoted_with_their_levels() -> None:
+    """The level that each says stands in the line, and the author is told the lowest."""
+    judges = [
+        judge(thesis=2, tone=Says("cold")),
+        judge(thesis=1, tone=Says("warm")),
+        judge(thesis=1, tone=Says("warm")),
+    ]
+    result = grade("Hi", ESSAY, Panel(judges))
+    assert "2 of 3 say 1: None: as scripted; 1 of 3 say 2: A topic, no thesis: as scripted" in str(result)
+    assert '1 of 1..4, "None"; better: 2, "A topic, no thesis"' in result.feedback()
+    assert "1 of 3 say cold" in str(result)
+    assert "1.00 (2: " not in result.to_markdown()
+    assert "(2: A topic, no thesis) as scripted" in result.to_markdown()
