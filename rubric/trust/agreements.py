@@ -17,6 +17,7 @@ import numpy as np
 from attrs import evolve, field, frozen
 
 from rubric import DefinitionError, Grades
+from rubric.driving import Usage
 from rubric.embed import Listed, Presented, Table, counted, guided, percent
 from rubric.suites.report import Report
 from rubric.trust.annotators import Votes, votes_of
@@ -46,6 +47,7 @@ class Agreement(Presented, Listed[CriterionAgreement]):
         ratings: What the figures rest on.
         notes: What is not as the figures assume.
         brief: Whether the tables hold the figures to look at first alone; `found.detailed` has all of them.
+        calls: How many requests the results took; None where it is not known.
     """
 
     _truth = "its figures"
@@ -62,6 +64,7 @@ class Agreement(Presented, Listed[CriterionAgreement]):
     ratings: tuple[Ratings, ...] = field(default=(), eq=False)
     notes: tuple[str, ...] = ()
     brief: bool = field(default=True, eq=False)
+    calls: int | None = field(default=None, eq=False)
 
     @property
     def detailed(self) -> Agreement:
@@ -190,7 +193,8 @@ class Agreement(Presented, Listed[CriterionAgreement]):
             saved: An earlier agreement or calibration, or the file that its `dump` wrote.
             risk: How often an unchanged judge may be called changed.
         """
-        return drift(self.baseline, saved if isinstance(saved, Baseline | str | PathLike) else saved.baseline, risk)
+        before = saved if isinstance(saved, Baseline | str | PathLike) else saved.baseline
+        return drift(self.baseline, before, risk, self.calls)
 
 
 _LEADS = {"verdict": "agreement", "option": "agreement", "number": "RMSE"}
@@ -271,7 +275,10 @@ def agreement(
     labelled = np.any([~np.isnan(each.people).all(axis=1) for each in ratings], axis=0)
     unmatched = tuple(dict.fromkeys(key for each in ratings for key in each.unmatched))
     matching = raters, unmatched, int((~labelled).sum())
-    return Agreement(tuple(found), given.name, other, given.digest, *matching, votes, tuple(ratings), tuple(notes))
+    used = [result.usage for result in given.results]
+    calls = None if Usage(cost=None) in used else sum(each.calls for each in used)  # a file may not have kept it
+    rest = tuple(ratings), tuple(notes)
+    return Agreement(tuple(found), given.name, other, given.digest, *matching, votes, *rest, calls=calls)
 
 
 def _pool(ratings: Sequence[Ratings]) -> Ratings | None:

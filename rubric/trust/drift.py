@@ -3,7 +3,7 @@ Drift: has the judge changed since a baseline was saved, or have people?
 
 Candidates that are in both are compared with themselves, which shows small changes; others only on average. The
 p-values are corrected for their number (Holm), so that an unchanged judge is called changed as rarely as was asked.
-Where the labels are the same, people are not compared.
+Where the labels are the same, people are not compared; where all is graded, neither is the share that is not.
 """
 
 from __future__ import annotations
@@ -33,6 +33,12 @@ _ENOUGH = 10
 
 ENDINGS = (".yaml", ".yml", ".json")
 """Of the files that hold what is compared with."""
+
+_STORED = (
+    "These results took 0 calls: replies from a store are those of the judge of then, and no change can show in them; "
+    "grade without a store, or with store=Store(path, mode='refresh')."
+)
+_UNGRADED = "the share left ungraded"
 
 Pairs = dict[str, list[float | None]]
 """What the judge and people said of each candidate, by its name."""
@@ -163,9 +169,9 @@ class Drift(Presented):
         return {**super().to_dict(), "changed": self.changed, "exit_code": self.exit_code}
 
 
-def drift(now: Baseline, saved: Baseline | str | PathLike[str], risk: float = 0.05) -> Drift:
+def drift(now: Baseline, saved: Baseline | str | PathLike[str], risk: float = 0.05, calls: int | None = None) -> Drift:
     """
-    Return how *now* differs from what was *saved*.
+    Return how *now* differs from what was *saved*; the judge was asked *calls* times for it, if that is known.
 
     Raises:
         DefinitionError: The file is not a baseline, or no criterion is in both.
@@ -177,10 +183,10 @@ def drift(now: Baseline, saved: Baseline | str | PathLike[str], risk: float = 0.
     for criterion in mine:
         if criterion not in theirs:
             continue
-        for what in ("the judge", "people", "the judge's distance from people"):
+        for what in ("the judge", "people", "the judge's distance from people", _UNGRADED):
             a, b = _values(mine[criterion], what), _values(theirs[criterion], what)
             both = [name for name in a if name in b]
-            if what == "people" and a == b:
+            if (what == "people" and a == b) or (what == _UNGRADED and not any((*a.values(), *b.values()))):
                 continue  # they cannot have changed, and would weigh in the correction
             if len(both) >= _ENOUGH:
                 x, z = (np.array([side[name] for name in both]) for side in (a, b))
@@ -198,6 +204,7 @@ def drift(now: Baseline, saved: Baseline | str | PathLike[str], risk: float = 0.
     changes = [evolve(one, adjusted=p) for one, p in zip(found, holm([one.p for one in found]), strict=True)]
     names = (("judge", before.judge, now.judge), ("rubric", before.digest, now.digest))
     notes = [f"The {name} is another: {was} then, {is_now} now." for name, was, is_now in names if was != is_now]
+    notes += [_STORED] if calls == 0 else []
     notes += sentences(beside_holm([(one.id, one.interval, one.adjusted) for one in changes], risk))
     return Drift(tuple(changes), risk, tuple(notes), _right(now, before))
 
@@ -225,6 +232,8 @@ def _right(now: Baseline, before: Baseline) -> CriterionDifference | None:
 
 def _values(items: Pairs, figure: str) -> dict[str, float]:
     """Return one *figure* of each candidate that has it."""
+    if figure == _UNGRADED:
+        return {name: float(said[0] is None) for name, said in items.items()}
     if figure in ("the judge", "people"):
         sides = {name: said[figure == "people"] for name, said in items.items()}
         return {name: float(value) for name, value in sides.items() if value is not None}

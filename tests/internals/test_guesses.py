@@ -1035,7 +1035,10 @@ SAYS = [
     ("marked.to_dict()", "write {row.key: row.value for row in labels.rows}"),
     ("gs.verdict_counts()", "write {verdict: len(some) for verdict, some in grades.by('verdict').items()}"),
     *(
-        (f"gs.{word}", "write from collections import Counter; Counter(g['kind'].value for g in grades); of the verdicts")
+        (
+            f"gs.{word}",
+            "write from collections import Counter; Counter(g['clarity'].value for g in grades); of the verdicts",
+        )
         for word in ("value_counts()", "distribution()", "tally")
     ),
     ("gs.result_df", "write grades.to_pandas()"),

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rubric import Candidate, Cascade, DefinitionError, Grades, Judge, Rubric, grade_many, judge_function
+from rubric.driving import Usage
 from rubric.suites.cases import Case
 from rubric.suites.report import Report
 from rubric.suites.suite import Suite
@@ -997,6 +998,29 @@ def test_an_alarm_can_fire(tmp_path: Path) -> None:
     (tmp_path / "nothing.yaml").write_text("kind: menu\n")
     with pytest.raises(DefinitionError, match="expected a saved agreement or calibration, got menu"):
         saved.against(tmp_path / "nothing.yaml")
+
+
+@pytest.mark.parametrize("share", [0.62, 1.0])
+def test_a_judge_that_leaves_more_ungraded_has_changed(share: float) -> None:
+    """What it still says is as before, and so few can be less of a change than that the others have no verdict."""
+    saved = agreement(GRADES, LABELS)
+    silent = {key: {"good": None, "clear": None} if key < 100 * share else said for key, said in JUDGE.items()}
+    found = agreement(grades(BOTH, silent), LABELS).against(saved)
+    assert found.exit_code == 1
+    lead = next(one for one in found.shown if one.id == "the share left ungraded on good")
+    assert (lead.old, round(lead.new, 2), lead.n) == (0, share, 100)
+    assert "left ungraded" in found.sentence
+    some = {key: {"good": None, "clear": None} if key < 3 else said for key, said in JUDGE.items()}
+    assert agreement(grades(BOTH, some), LABELS).against(saved).exit_code == 0
+
+
+def test_results_without_a_call_cannot_show_drift() -> None:
+    """Stored replies are those of the judge of then; a remark says so, and what asks it again."""
+    saved, remark = agreement(GRADES, LABELS), "Store(path, mode='refresh')"
+    assert any(remark in note for note in saved.against(saved).remarks())
+    asked = Grades(evolve(one, usage=Usage(calls=1)) if n == 3 else one for n, one in enumerate(GRADES))
+    assert not any(remark in note for note in agreement(asked, LABELS).against(saved).remarks())
+    assert not any(remark in note for note in saved.remarks())
 
 
 def test_other_candidates_are_compared_on_average() -> None:
