@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from attrs import evolve
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
@@ -290,6 +291,55 @@ def test_strengths_rank_systems_and_stay_finite() -> None:
     assert "Some systems never met" in str(Preferences((*apart, made("a", names=("u", "w")))))
 
 
+def test_each_two_systems_are_compared_alone_and_corrected_for_their_number() -> None:
+    """A row for each two that met: the rate and interval of their own pairs, p, and p for so many (Holm)."""
+    chance = random.Random(4)
+    right = {("x", "y"): 0.9, ("y", "z"): 0.5, ("z", "x"): 0.3}
+    one = [made("a" if chance.random() < p else "b", names=pair) for pair, p in right.items() for _ in range(40)]
+    found = Preferences((*one, made("tie", names=("y", "x")), made("unjudged", names=("x", "y"))))
+    between = found.between("x", "y")
+    alone = Preferences(tuple(each for each in found if {*each.names} == {"x", "y"})).win_rate("x")
+    assert (between.value, between.interval, between.n, between.bounds) == (
+        alone.value,
+        alone.interval,
+        41,
+        alone.bounds,
+    )
+    assert between.p is not None
+    assert between.adjusted == pytest.approx(3 * between.p)
+    assert between.adjusted < 0.001
+    turned = found.between("y", "x")
+    assert turned.value == pytest.approx(1 - (between.value or 0))
+    assert (turned.p, turned.adjusted) == (pytest.approx(between.p), pytest.approx(between.adjusted))
+    assert [row.name for row in found.matchups] == ["x against y", "x against z", "y against z"]
+    assert (found.between("y", "z").p or 0) > 0.05
+    rows = next(rows for title, _, rows in found.tables() if title == "Each two systems")
+    assert [row[0] for row in rows] == [row.name for row in found.matchups]
+    assert found.to_dict()["matchups"][0]["adjusted"] == between.adjusted
+    assert all(title != "Each two systems" for title, _, _ in Preferences(tuple(found[:9])).tables())
+    for pair in (("x", "w"), ("x", "x")):
+        with pytest.raises(KeyError, match="never met"):
+            found.between(*pair)
+    with pytest.raises(KeyError, match=re.escape("write preferences.between('x', 'y')")):
+        found.win_rate("x", "y")
+
+
+def test_pairs_of_one_group_are_one_draw_between_two_systems() -> None:
+    """Four prompts with ten answers each are four draws, so that nothing is shown."""
+    pairs = [made("a", names=("x", "y"), group=str(n // 10)) for n in range(40)]
+    grouped, alone = (Preferences(tuple(evolve(one, group=one.group * kept) for one in pairs)) for kept in (1, 0))
+    assert (grouped.between("x", "y").p or 0) > 0.05
+    assert (alone.between("x", "y").p or 1) < 1e-6
+
+
+def test_the_rate_at_equal_length_names_the_two_systems_that_it_is_of() -> None:
+    """Of more than two, it is of the first two alone, and so is the number of its pairs."""
+    names = [("x", "y")] * 30 + [("y", "z")] * 30 + [("x", "z")] * 30
+    found = Preferences(tuple(made("a", names=pair, lengths=(n % 7, 3)) for n, pair in enumerate(names)))
+    assert found.length_controlled is not None
+    assert (found.length_controlled.name, found.length_controlled.n) == ("x against y at equal length", 30)
+
+
 def test_without_numpy_a_remark_says_what_is_missing() -> None:
     """Win rates are shown without NumPy; strengths and the rate at equal length name the extra."""
     code = """
@@ -299,7 +349,7 @@ from tests.trust.test_preference import Preferences, made
 found = Preferences(tuple(made("a", names=("x", "y"), lengths=(n, 0)) for n in range(9)))
 assert found.win_rate().value == 1 and found.to_dict()["strengths"] == [] and found.plot(), found
 print(found.remarks()[-1])
-for name in ("strengths", "length_controlled"):
+for name in ("strengths", "length_controlled", "matchups"):
     try:
         getattr(found, name)
     except ImportError as error:
@@ -310,6 +360,7 @@ for name in ("strengths", "length_controlled"):
         "The rate at equal length and strengths take numpy: pip install 'rubric-grade[stats]'.",
         "Preferences.strengths takes numpy: pip install 'rubric-grade[stats]'",
         "Preferences.length_controlled takes numpy: pip install 'rubric-grade[stats]'",
+        "Preferences.matchups takes numpy: pip install 'rubric-grade[stats]'",
     ]
 
 

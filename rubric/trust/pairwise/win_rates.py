@@ -15,19 +15,19 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from importlib import import_module
 from itertools import combinations
 from operator import attrgetter
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, Any, Literal
 
-from attrs import asdict, frozen
+from attrs import asdict, evolve, frozen
 
 from rubric import DefinitionError
 from rubric.embed import Listed, Presented, Table, counted, few_groups, mean_interval, percent
 from rubric.view.plots import chart, forest, row_of
 
 if TYPE_CHECKING:
-    from rubric.trust.pairwise.logistic import Logistic
     from rubric.trust.pairwise.preference import Preference
 
 Side = Literal["a", "b", "tie"]
@@ -59,6 +59,20 @@ class Rate:
 
     def __str__(self) -> str:
         return "none" if self.value is None else percent(self.value, self.interval)
+
+
+@frozen
+class Matchup(Rate):
+    """
+    How often one system wins against another, of the pairs of these two alone.
+
+    Args:
+        p: How often two equal systems are as far apart by chance; None where that cannot be said.
+        adjusted: The same for as many comparisons as there are (Holm).
+    """
+
+    p: float | None = None
+    adjusted: float | None = None
 
 
 @frozen
@@ -123,7 +137,8 @@ class Preferences(Presented, Listed["Preference"]):
         if name not in self.systems:
             raise KeyError(f"no system {name!r} among {', '.join(self.systems)}")
         if criterion is not None and criterion not in self.criteria:
-            raise KeyError(f"no criterion {criterion!r} among {', '.join(self.criteria)}")
+            cure = f"; write preferences.between({name!r}, {criterion!r})" if criterion in self.systems else ""
+            raise KeyError(f"no criterion {criterion!r} among {', '.join(self.criteria)}{cure}")
         said: list[tuple[Preference, float | None]] = []
         for one in self.preferences:
             outcome = one.outcome if criterion is None else next((c.outcome for c in one if c.id == criterion), None)
@@ -131,6 +146,43 @@ class Preferences(Presented, Listed["Preference"]):
                 won = _WINS.get(outcome)
                 said.append((one, won if won is None or one.names[0] == name else 1 - won))
         return _rate(name if criterion is None else criterion, said)
+
+    @property
+    def matchups(self) -> tuple[Matchup, ...]:
+        """
+        Each two systems that met, compared by their own pairs: who is really better than whom.
+
+        Raises:
+            ImportError: numpy is missing (extra `stats`).
+        """
+        return self._matchups(self.systems)
+
+    def between(self, system: str, other: str) -> Matchup:
+        """
+        Return how often *system* wins against *other*, of the pairs of these two; ties count half.
+
+        Raises:
+            KeyError: They never met.
+            ImportError: numpy is missing (extra `stats`).
+        """
+        found = self._matchups(list(dict.fromkeys([system, other, *self.systems])))
+        if not found or found[0].name != f"{system} against {other}":
+            raise KeyError(f"{system!r} and {other!r} never met; the systems are {', '.join(self.systems)}")
+        return found[0]
+
+    def _matchups(self, names: Sequence[str]) -> tuple[Matchup, ...]:
+        stats, found, ps = _of_stats("matchups", "inference"), list[Matchup](), list[float | None]()
+        for two in combinations(names, 2):
+            if not (met := [one for one in self.preferences if {*one.names} == {*two}]):
+                continue
+            rate, decided = Preferences(tuple(met)).win_rate(two[0]), self._decisive(two)
+            wins = stats.np.array([2 * won - 1 if one.names[0] == two[0] else 1 - 2 * won for one, won, _ in decided])
+            units = stats.np.unique([unit for _, _, unit in decided], return_inverse=True)[1]
+            apart = stats.paired_contrast(wins, units) if decided else None
+            ps.append(None if apart is None else apart.p)
+            found.append(Matchup(" against ".join(two), rate.value, rate.interval, rate.n, rate.bounds, ps[-1]))
+        adjusted = iter(stats.holm([p for p in ps if p is not None]))
+        return tuple(one if one.p is None else evolve(one, adjusted=next(adjusted)) for one in found)
 
     @property
     def criteria(self) -> tuple[str, ...]:
@@ -195,10 +247,11 @@ class Preferences(Presented, Listed["Preference"]):
         if not spread:
             return None, False
         shown = [(1.0, math.tanh(row / spread)) for row in rows]
-        fitted = _logistic("length_controlled")(shown, wins, units, [(1.0, 0.0)])
+        fitted = _of_stats("length_controlled", "pairwise.logistic").Logistic(shown, wins, units, [(1.0, 0.0)])
         value, interval = fitted.estimate((1.0, 0.0))
         ends = None if interval is None else (_sigmoid(interval[0]), _sigmoid(interval[1]))
-        rate = Rate("at equal length", _sigmoid(value), ends, len(rows))
+        named = f"{' against '.join(self.systems[:2])} " if len(self.systems) > 2 else ""
+        rate = Rate(f"{named}at equal length", _sigmoid(value), ends, len(rows))
         # The two rates come from the same pairs, so that their intervals may overlap although they differ: the error
         # is that of their difference, by its gradient (the delta method), at the lengths of these pairs.
         ps = [_sigmoid(fitted.estimate(row)[0]) for row in shown]
@@ -227,7 +280,9 @@ class Preferences(Presented, Listed["Preference"]):
             return [float(name == a) - float(name == b) for name in names]
 
         rows, wins, units = zip(*((between(*one.names), won, unit) for one, won, unit in decided), strict=True)
-        fitted = _logistic("strengths")(rows, wins, units, [between(*pair) for pair in met])
+        fitted = _of_stats("strengths", "pairwise.logistic").Logistic(
+            rows, wins, units, [between(*pair) for pair in met]
+        )
         found = []
         for name in names:
             value, interval = fitted.estimate([float(name == other) - 1 / len(names) for other in names])
@@ -254,12 +309,12 @@ class Preferences(Presented, Listed["Preference"]):
                 found.append(float(max(wins) == 1))
         return Rate("cycles", fmean(found) if found else None, None, len(found))
 
-    def _fit(self) -> tuple[tuple[Rate | None, bool], tuple[Strength, ...], bool]:
-        """Return `_by_length`, the strengths, and whether numpy is there; nothing without it."""
+    def _fit(self) -> tuple[tuple[Rate | None, bool], tuple[Strength, ...], tuple[Matchup, ...], bool]:
+        """Return `_by_length`, the strengths, the matchups, and whether numpy is there; nothing without it."""
         try:
-            return self._by_length(), self.strengths, True
+            return self._by_length(), self.strengths, self.matchups, True
         except ImportError:
-            return (None, False), (), False
+            return (None, False), (), (), False
 
     # -- shown -----------------------------------------------------------------------------------------------
 
@@ -290,11 +345,11 @@ class Preferences(Presented, Listed["Preference"]):
             lines.append(f"The judge prefers the response that is shown {order}: the first one wins in {first}.")
         if all(len(one.orders) == 1 for one in self.preferences):
             lines.append("Each pair was asked about in one order, so a position bias is part of the rates.")
-        (controlled, differs), strengths, has_numpy = self._fit()
-        if differs:
-            lines.append(
-                f"At equal length the rate would be {controlled}: length, or what goes with it, is part of what wins."
-            )
+        (controlled, differs), strengths, _, has_numpy = self._fit()
+        if differs and controlled is not None:
+            named = f"{'of ' * (len(self.systems) > 2)}{controlled.name}"
+            why = "length, or what goes with it, is part of what wins"
+            lines.append(f"The rate {named} would be {controlled}: {why}.")
         if not has_numpy:
             lines.append("The rate at equal length and strengths take numpy: pip install 'rubric-grade[stats]'.")
         elif len(self.systems) > 2 and not strengths:
@@ -310,7 +365,7 @@ class Preferences(Presented, Listed["Preference"]):
         sides = {one.names for one in self.preferences}
         outcomes = (*(sides.pop() if len(sides) == 1 else "ab"), *list(self.counts)[2:])
         head = ("", "rate", "95 % interval", "pairs")
-        (controlled, _), strengths, _ = self._fit()
+        (controlled, _), strengths, matchups, _ = self._fit()
         rates = [self.win_rate(), controlled, self.position, self.consistency, self.cycles]
         shown: list[Table] = [("Outcomes", outcomes, [(*self.counts.values(),)])]
         shown.append(("", head, [_row(one) for one in rates if one is not None and one.n]))
@@ -321,17 +376,21 @@ class Preferences(Presented, Listed["Preference"]):
             top = ("system", "strength", "95 % interval", "wins", "pairs", "win rate")
             ranked = [(s, _range(s.interval, "{:+.2f}"), str(self.win_rate(s.name))) for s in strengths]
             shown.append(("Strengths", top, [(s.name, s.value, at, f"{s.wins:g}", s.n, won) for s, at, won in ranked]))
+        tested = [(*_row(one), one.p, one.adjusted) for one in matchups if one.p is not None]
+        if len(self.systems) > 2 and tested:
+            shown.append(("Each two systems", (*head, "p", "p (Holm)"), [*tested]))
         return shown
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON-able data."""
-        (controlled, _), strengths, _ = self._fit()
+        (controlled, _), strengths, matchups, _ = self._fit()
         rates: dict[str, Any] = {name: asdict(getattr(self, name)) for name in ("position", "consistency", "cycles")}
         rates |= {"win_rates": [asdict(self.win_rate(name)) for name in self.systems]}
         rates |= {"criteria": [asdict(self.win_rate(criterion=id_)) for id_ in self.criteria]}
         rates |= {"length_controlled": None if controlled is None else asdict(controlled)}
         told = {"kind": "preferences", "sentence": self.sentence, "systems": [*self.systems], "counts": self.counts}
-        lists = {"strengths": [*map(asdict, strengths)], "preferences": [one.to_dict() for one in self.preferences]}
+        lists = {"strengths": [*map(asdict, strengths)], "matchups": [*map(asdict, matchups)]}
+        lists |= {"preferences": [one.to_dict() for one in self.preferences]}
         return {**told, **rates, **lists, "remarks": self.remarks()}
 
     def plot(self) -> Any:
@@ -368,14 +427,13 @@ def _range(interval: tuple[float, float] | None, form: str) -> str:
 # -- strengths -----------------------------------------------------------------------------------------------
 
 
-def _logistic(name: str) -> type[Logistic]:
-    """Return the regression that the attribute *name* takes; without numpy, say how to install it."""
+def _of_stats(name: str, module: str) -> Any:
+    """Return the *module* that the attribute *name* takes; without numpy, say how to install it."""
     try:
-        from rubric.trust.pairwise.logistic import Logistic
+        return import_module(f"rubric.trust.{module}")
     except ImportError as error:
         message = f"Preferences.{name} takes numpy: pip install 'rubric-grade[stats]'"
         raise ImportError(message, name=error.name) from error
-    return Logistic
 
 
 def _sigmoid(x: float) -> float:
