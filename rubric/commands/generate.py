@@ -25,6 +25,8 @@ from rubric.suites.suite import fits
 
 FAILED = 1
 
+_UNTESTED = "; no criterion is tested by these answers: rows of chosen and rejected test it, as --pairs pairs.jsonl"
+
 _MATERIAL = ("outcome", "task", "references", "sources", "pairs", "good", "bad")
 _OF_ONE = (*_MATERIAL, "name", "form")
 _OF_SUITES = ("patterns", "source", "names", "base")
@@ -131,7 +133,8 @@ def _for_one(out: Path | None, form: str, given: dict[str, Any], generating: Gen
 def _grading(one: Gathered, generating: Generating) -> str:
     """Describe the calls that grade the answers of pairs; "" without pairs, or where the output is quiet."""
     if not one.pairs or (generating.quiet and not generating.plan):
-        return ""
+        are_sides = {0, 1} <= {example.score for example in one.material.examples} and not one.pairs
+        return _UNTESTED if are_sides and (generating.plan or not generating.quiet) else ""
     calls = describe_plan(plan_answers(one.answers, generating.judge))
     return f"; then {len(one.answers):,} answers are graded by {FEWEST} to {MOST_OF_PAIRS} criteria: {calls}"
 

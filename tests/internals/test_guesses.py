@@ -336,7 +336,26 @@ SAYS = [
         "generate('Thanks', examples=['Hi.'], model='m', n=5)",
         "write generate('Thanks', judge='m', references=examples)",
     ),
-    ("generate('Thanks', model='m')", "the task is input: write generate(input='Answer the mail', judge=judge)"),
+    ("generate('Thanks', model='m')", "if it is the task, write generate(input='Thanks', judge='m')"),
+    *(
+        (f"generate('Thanks', 'offline', {good}=['Hi.', 'Ha.'], {bad}=['No.', 'Nay.'])", each)
+        for good, bad in (("good", "bad"), ("chosen", "rejected"), ("positive_examples", "negative_examples"))
+        for each in (
+            "write generate('Thanks', 'offline', preferred=[('Hi.', 'No.'), ('Ha.', 'Nay.')])",
+            "references=['Hi.', 'Ha.'], examples=[Anchor(text, 0) for text in ['No.', 'Nay.']])",
+        )
+    ),
+    *(
+        (
+            "generate('Thanks', 'offline', good=['Hi.'], bad=['No.', 'Nay.'])",
+            f"{start}'offline', references=['Hi.'], examples=[Anchor(text, 0) for text in ['No.', 'Nay.']])",
+        )
+        for start in ("generate('Thanks', ", "generate(input='Thanks', judge=")
+    ),
+    (
+        "generate('Thanks', 'offline', pairs=[('Hi.', 'No.')])",
+        "generate('Thanks', 'offline', preferred=[('Hi.', 'No.')])",
+    ),
     (
         "generate(examples=['Hi.'], judge='offline')",
         "good answers without one are references; write references=examples",

@@ -283,6 +283,19 @@ def test_a_json_suite_stays_json(server: Endpoint, tmp_path: Path) -> None:
     assert new == suite
 
 
+def test_a_plan_says_that_good_and_bad_answers_test_nothing(tmp_path: Path) -> None:
+    """They are material alone; the plan leads to pairs, which the judge grades. Of either side alone it says nothing."""
+    (tmp_path / "g.txt").write_text("Good")
+    (tmp_path / "b.txt").write_text("Bad")
+    given = ["generate", "--outcome", "Finds it", "-j", "openai/gpt-4o", "--plan", "--good", str(tmp_path / "g.txt")]
+    assert "--pairs" not in run(*given).stdout
+    planned = run(*given, "--bad", str(tmp_path / "b.txt"))
+    assert (planned.exit_code, "rows of chosen and rejected test it, as --pairs pairs.jsonl" in planned.stdout) == (
+        0,
+        True,
+    )
+
+
 def test_a_suite_is_planned_filtered_and_written_elsewhere(server: Endpoint, tmp_path: Path) -> None:
     """`--plan` sends nothing, `--filter` drafts one case, and `--out` leaves the source alone."""
     file, out = tmp_path / "s.yaml", tmp_path / "out.yaml"
