@@ -98,6 +98,9 @@ def print_result(result: Any, form: str, *, quiet: bool = False) -> None:
         print_json(result.to_dict())
         return
     text, out = result._repr_markdown_(), console()
+    if form == "md":
+        print_text(shown(text))
+        return
     widest = max((len(line) for line in text.splitlines() if line.startswith("|")), default=0)
     if out.file.isatty() and widest > out.width and isinstance(result, Grade | Ungraded) and not quiet:
         print_styled(Text(shown(str(result))))  # the cells of a table would wrap

@@ -264,7 +264,7 @@ def compare(new: Path | None, old: Path | None, *, by: str | None, out: Path | N
     if is_json:
         print_json({"files": names, **found.to_dict()})
     else:
-        print_result(found, "table")
+        print_result(found, given["form"])
     sys.exit(code)
 
 

@@ -140,6 +140,8 @@ def test_what_an_edit_moves_is_shown_by_group(tmp_path: Path) -> None:
     result = run(*command, "--candidates", str(files[2]), "--judge", "offline", "--format", "json")
     assert result.exit_code == 1
     assert "0 of 20 verdicts move up and 20 down" in json.loads(result.stdout)["sentence"]
+    as_markdown = run(*command, "--format", "md")
+    assert (as_markdown.exit_code, "| for the | what | before | after |" in as_markdown.stdout) == (1, True)
     refused = run(*command, "--judge", "offline")
     assert refused.exit_code == 2
     assert "--judge is for --candidates" in refused.stderr

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from rubric.formats.fields import KEYS, MOST
+from rubric.formats.files import read_text
 from rubric.formats.native.meant import name_in, reads
+from rubric.formats.notes import Loading
+from rubric.internals.cure_lines import imports_of
+from rubric.internals.fields import names_a_file
 from rubric.internals.guesses import criteria_of, roles, word_cure
 from rubric.values.criteria import Criterion
 from rubric.values.rubric_tests import RubricTest
@@ -62,6 +68,46 @@ def criteria_apart(
             rows += own
             used[key] = True
     return [*used], rows
+
+
+def script_of(given: dict[Any, Any], loading: Loading) -> tuple[str, str]:
+    """Return the key by which *given* takes from another file, and the line that writes what is meant; '' if none."""
+
+    def named_in(data: Any, *keys: str) -> str:
+        return next((key for key in keys if isinstance(data.get(key), str) and names_a_file(data[key])), "")
+
+    def held(name: object) -> Any:
+        from rubric.formats.rubrics import loads  # noqa: PLC0415 - which reads with this module
+
+        return loads(read_text(loading.folder / name, loading.root)) if isinstance(name, Path) else name  # type: ignore[operator]
+
+    def shown(value: object) -> str:
+        return f"load({value.as_posix()!r})" if isinstance(value, Path) else repr(value)
+
+    key, name = named_in(given, *_FROM), given.get("rubric", "")
+    listed = typed if isinstance(typed := given.get("criteria"), list) else []
+    rows = [{**row} if isinstance(row, dict) else {} for row in listed]
+    if loading.folder is None or not (key or any(named_in(row, *_FROM, "rubric") for row in rows)):
+        return "", ""
+    rest = {each: value for each, value in given.items() if each not in (key, "rubric", "criteria")}
+    with suppress(Exception):  # a part of it is not there, or has no verb: then no line is meant
+        made, code = (held(Path(given[key])), shown(Path(given[key]))) if key else (Rubric(name), f"Rubric({name!r})")
+        steps = [("revising", [id_], {"weight": value}) for id_, value in rest.pop("weights", {}).items()]
+        for row, as_typed in zip(rows, listed, strict=True):
+            file = "" if key else named_in(row, *_FROM, "rubric")
+            verb = "includes" if file else "revising" if row.get("id") in made.ids else "adding"
+            first = Path(row.pop(file)) if file else row.pop("id") if verb == "revising" else as_typed
+            steps.append((verb, [first], row if verb != "adding" else {}))
+        steps += [("without", rest.pop(word), {}) for word in ("exclude", "without", "remove") if word in rest]
+        steps += [("passing_at", [rest.pop("threshold")], {})] if "threshold" in rest else []
+        for verb, args, named in steps:
+            made = getattr(made, verb)(*map(held, args), **named)
+            code += (
+                f".{verb}({', '.join([*map(shown, args), *(f'{each}={value!r}' for each, value in named.items())])})"
+            )
+        code = f"dump({f'attrs.evolve({code}, name={name!r})' if key and name else code}, 'team.yaml')"
+        return ("", "") if rest else (key or "criteria", imports_of(code, whole=True) + code)
+    return "", ""
 
 
 _VERDICTS = ("expect", "expects", "expected", "verdict", "label", "outcome", "result", "assert", "passes", "fails")
