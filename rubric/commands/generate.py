@@ -133,8 +133,7 @@ def _for_one(out: Path | None, form: str, given: dict[str, Any], generating: Gen
 def _grading(one: Gathered, generating: Generating) -> str:
     """Describe the calls that grade the answers of pairs; "" without pairs, or where the output is quiet."""
     if not one.pairs or (generating.quiet and not generating.plan):
-        are_sides = {0, 1} <= {example.score for example in one.material.examples} and not one.pairs
-        return _UNTESTED if are_sides and (generating.plan or not generating.quiet) else ""
+        return _UNTESTED if not one.pairs and {0, 1} <= {each.score for each in one.material.examples} else ""
     calls = describe_plan(plan_answers(one.answers, generating.judge))
     return f"; then {len(one.answers):,} answers are graded by {FEWEST} to {MOST_OF_PAIRS} criteria: {calls}"
 

@@ -213,9 +213,7 @@ class _Call:
     def _written(self, values: Mapping[str, Any], **shown: str) -> str:
         """Return the call with these *values* by their arguments, some *shown* as this code."""
         shown = {name: _text_of(name, value) for name, value in values.items()} | shown
-        first = [*takewhile(shown.__contains__, self.places)]
-        parts = [shown.pop(name) for name in first] + [f"{name}={value}" for name, value in shown.items()]
-        return f"{self.called}({', '.join(parts)})"
+        return f"{self.called}({', '.join(v if n in self.places else f'{n}={v}' for n, v in shown.items())})"
 
     def _wrong(self, field: str, given: object) -> str:
         """Return the end of the message on what was *given* for *field*, if the table has its kind; else ''."""
@@ -281,34 +279,9 @@ class _Call:
             else:
                 cures[name] = self._elsewhere(name, term) or self._unknown(name)
         names = [name for name in self.unknown if words.get(name) != name] or self.unknown
-        self._refuse_pairs()
+        placed = table()["placed"].get(self.alike, "") if self.args and isinstance(self.args[0], str) else ""
         field, _, said = self._together([*names, *wrong], cures, words).partition(": ")
-        raise CallError(field, said + self._placed(said))
-
-    def _placed(self, said: str) -> str:
-        """Return the end of the message *said* of a text without a name that may be another argument: its line so."""
-        other, before = table()["placed"].get(self.alike, ""), f"{self.called}({source_of('', [*self.args, 0][0])}"
-        line = next((code for _, code in lines_in(said) if code.startswith(before)), "")
-        if not other or not line or not isinstance(self.args[0], str):
-            return ""
-        rest = line[len(before) :]
-        for name, value in zip(self.places[1:], self.args[1:], strict=False):
-            rest = rest.replace(f", {source_of('', value)}", f", {name}={_text_of(name, value)}", 1)
-        return str(other).replace("...", before.partition("(")[2] + rest)
-
-    def _refuse_pairs(self) -> None:
-        """Refuse two lists of one length that are sides of pairs, with the lines for pairs and for examples."""
-        for name, sides in table()["paired"].get(self.alike, {}).items():
-            both = [
-                n for words in sides for n in self.unknown if n in words.split() and isinstance(self.named[n], list)
-            ]
-            if len(both) == len(sides) == len(self.unknown) and len({len(self.named[n]) for n in both}) == 1:
-                known = {n: v for n, v in self.given.items() if n not in both}
-                good, bad = (_text_of(n, self.named[n]) for n in both)
-                rows = source_of("", [*zip(*(self.named[n] for n in both), strict=True)], most=_LONGEST)
-                pairs = self._written(known, **{name: f"[*zip({good}, {bad})]" if rows == "..." else rows})
-                rest = self._written(known, references=good, examples=f"[Anchor(text, 0) for text in {bad}]")
-                raise CallError(both[0], f"pairs test what is drafted; write {pairs}; as material alone, write {rest}")
+        raise CallError(field, said + placed)
 
     def _column(self, name: str) -> str:
         """Return the cure of an option that names a column: by its own name, `id_col`, or by that of a column here."""

@@ -23,7 +23,7 @@ from rubric.internals.row_files import Broken, csv_text, rows_in
 from rubric.internals.text import shorten, table, visible
 from rubric.results.plain_data import Record
 from rubric.results.restoring import restore, rubrics_of
-from rubric.results.result import Grade, JudgeOf, Result, Ungraded
+from rubric.results.result import Grade, JudgeOf, Ungraded
 from rubric.results.result_text import headline, verdict
 from rubric.results.summary import Summary, digests_of, failures_of, kinds_of, summarise
 from rubric.values.answers import Choices, Levels, UnitScale
@@ -80,12 +80,6 @@ def places_by(
             places.setdefault(value, []).append(place)
     if places or not results:
         return places
-    criterion = str(by).rpartition(".")[2] if str(by).startswith(("criterion.", "value.", "level.")) else by
-    if any(finding.id == criterion for result in results for finding in result.findings):
-        value = f"g[{criterion!r}].value"
-        count = f"from collections import Counter; Counter({value} for g in grades)"
-        why = f"{criterion!r} is a criterion; write grades.by(lambda g: {value}); to count its answers, write {count}"
-        raise DefinitionError("by", why)
     if known := {name for result in results for name in result.variables}:
         others = sorted(one for one in {*_GROUPED_BY, *known} if one != by)
         raise DefinitionError("by", f"no result has {shorten(repr(by), 80)}{suggest(str(by), others)}")
@@ -97,7 +91,8 @@ def _values_of(result: Grade | Ungraded | Record, by: str | Callable[[Any], obje
     variables = result.variables
     if by == "tag" and "tag" not in variables:
         return result.tags
-    found = by(result) if callable(by) else variables.get(by, getattr(result, by, None) if by in _GROUPED_BY else None)
+    said = getattr(result, by, None) if by in _GROUPED_BY else {f.id: f.value for f in result.findings}.get(str(by))
+    found = by(result) if callable(by) else variables.get(by, said)
     name = getattr(found, "name", found)
     return [] if name is None or name == "" else [str(name)]
 
@@ -307,8 +302,9 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
 
         Args:
             what: `tag` (of a suite's cases), `group`, `key`, `verdict`, `rubric`, `judge`, the name of a variable of
-                the candidates, or a function of a result. Results without a value are under `(none)`. `member` gives
-                the votes of each member of a jury, a panel or a cascade, as results of the candidates.
+                the candidates, the id of a criterion (by its answer), or a function of a result. Results without a
+                value are under `(none)`. `member` gives the votes of each member of a jury, a panel or a cascade, as
+                results of the candidates.
 
         Raises:
             DefinitionError: No result has it.
@@ -431,7 +427,8 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         - `coverage`: the share of the weight that was judged;
         - `gates`: the ids of the criteria that failed the grade, with commas between them;
         - `criterion.` and an id: what each criterion contributes, in 0..1 with 1 as good; None if nothing; behind it,
-          of levels and choices alone, `value.` and the id, the number or the label, and `level.` and the id, its words;
+          of levels and choices alone, `value.` and the id, the number or the label, and of levels `level.` and the id,
+          the words; None if nothing;
         - `failures`: the kinds of failure that left it ungraded, with commas between them; None for a grade;
         - `why`: a description of the first of these failures; None for a grade;
         - `calls`, `prompt_tokens`, `cached_tokens`, `completion_tokens`: what was used;
@@ -469,16 +466,15 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         several = len(digests_of(self.results)) > 1
         return [*named, *variables, *(["rubric"] if several else []), *(["shown"] if has_scale else [])]
 
-    def _ids(self) -> dict[str, dict[str, type]]:
-        """Return the ids of all criteria, each with the columns of its answers: of levels and choices alone."""
-        found: dict[str, dict[str, type]] = {}
+    def _ids(self) -> dict[str, list[str]]:
+        """Return the ids of all criteria, each with its columns; levels and choices have those of the answer too."""
+        found: dict[str, list[str]] = {}
         for rubric in {id(result.rubric): result.rubric for result in self.results}.values():
             for each in rubric.judged:
-                columns, name = found.setdefault(each.id, {}), f"value.{each.id}"
-                if isinstance(each.answer, Levels | Choices):
-                    kind = float if isinstance(each.answer, Levels) else str
-                    columns[name] = kind if columns.get(name, kind) is kind else str
-                    columns |= {f"level.{each.id}": str} if getattr(each.answer, "texts", ()) else {}
+                answer = each.answer
+                count = 1 + isinstance(answer, Levels | Choices) + (isinstance(answer, Levels) and bool(answer.texts))
+                columns = [f"{name}.{each.id}" for name in ("criterion", "value", "level")[:count]]
+                found[each.id] = max(found.get(each.id, []), columns, key=len)
         return found
 
     @overload
@@ -590,19 +586,17 @@ def _why(result: Ungraded) -> str:
     return f"{failures[0].kind}: {failures[0].message}" if failures else "the judge could tell nothing"
 
 
-def _types(names: Iterable[str], ids: Mapping[str, Mapping[str, type]]) -> dict[str, type]:
+def _types(names: Iterable[str], ids: Mapping[str, list[str]]) -> dict[str, type]:
     """Return what a row holds under each key; any of it but the counts may be None."""
     named = {"index": int, **dict.fromkeys((*names, "input", "output"), str)}
     before = {"score": float, "passed": bool, "verdict": str, "low": float, "high": float}
     counts = dict.fromkeys(("calls", "prompt_tokens", "cached_tokens", "completion_tokens"), int)
-    contributions = {name: kind for id_ in ids for name, kind in {f"criterion.{id_}": float, **ids[id_]}.items()}
+    judged = {name: float if name.startswith("criterion.") else str for each in ids.values() for name in each}
     after = {"failures": str, "why": str, **counts, "cost": float, **{f"reason.{id_}": str for id_ in ids}}
-    return {**named, **before, "coverage": float, "gates": str, **contributions, **after}
+    return {**named, **before, "coverage": float, "gates": str, **judged, **after}
 
 
-def _row(
-    result: Grade | Ungraded, n: int, names: Sequence[str], ids: Mapping[str, Mapping[str, type]]
-) -> dict[str, Any]:
+def _row(result: Grade | Ungraded, n: int, names: Sequence[str], ids: Mapping[str, list[str]]) -> dict[str, Any]:
     low, high = result.bounds
     ungraded, shown = (None, result.shown) if isinstance(result, Grade) else (result, "")
     found = {finding.id: finding for finding in result.findings}
@@ -621,7 +615,7 @@ def _row(
         "high": high,
         "coverage": result.coverage,
         "gates": ", ".join(result.outcome.gates),
-        **{name: value for id_ in ids for name, value in _answer(result, id_, found.get(id_), ids[id_]).items()},
+        **{name: _cell(result.contributions, found, name) for each in ids.values() for name in each},
         "failures": None if ungraded is None else ", ".join(kinds_of(ungraded)),
         "why": None if ungraded is None else _why(ungraded),
         "calls": result.usage.calls,
@@ -633,8 +627,8 @@ def _row(
     }
 
 
-def _answer(result: Result, id_: str, finding: Finding | None, columns: Mapping[str, type]) -> dict[str, Any]:
-    """Return what the criterion *id_* contributes, and its answer in *columns*."""
-    said = {name: getattr(finding, name.partition(".")[0], None) for name in columns}
-    answers = {name: None if said[name] in (None, "") else columns[name](said[name]) for name in columns}
-    return {f"criterion.{id_}": result.contributions.get(id_), **answers}
+def _cell(contributions: Mapping[str, float | None], found: Mapping[str, Finding], name: str) -> float | str | None:
+    """Return the cell of the column *name*: what a criterion contributes, or the value or the level that was said."""
+    kind, _, id_ = name.partition(".")
+    said = contributions.get(id_) if kind == "criterion" else getattr(found.get(id_), kind, None)
+    return said if kind == "criterion" else None if said in (None, "") else str(said)

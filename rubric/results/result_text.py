@@ -112,16 +112,16 @@ def advice(result: Grade) -> str:
 
 def _rung(criterion: Criterion, finding: Finding) -> str:
     """Return the level or the choice of *finding*, and the next better one; nothing of other answers."""
-    answer, sign = criterion.answer, -1 if criterion.is_unwanted else 1
-    if not isinstance(finding, Scored) or finding.value is None or not isinstance(answer, Levels | Choices):
+    answer, sign, value = criterion.answer, -1 if criterion.is_unwanted else 1, getattr(finding, "value", None)
+    if value is None or not isinstance(answer, Levels | Choices):
         return ""
     if isinstance(answer, Choices):
-        here, rungs = f'"{finding.value}"', [(choice.score, f'"{choice.label}"') for choice in answer.choices]
+        here, rungs = f'"{value}"', [(choice.score, f'"{choice.label}"') for choice in answer.choices]
     else:
-        here = f"{finding.value} of {answer.low}..{answer.high}" + (f', "{finding.level}"' if finding.level else "")
-        bands = [band for band in answer.ranges if band.text]
-        rungs = [(answer.place(band.low if sign > 0 else band.high), f'{band}, "{band.text}"') for band in bands]
-    better = [(sign * score, words) for score, words in rungs if sign * score > sign * finding.score + TOLERANCE]
+        here = f"{value} of {answer.low}..{answer.high}" + f', "{getattr(finding, "level", "")}"'.replace(', ""', "")
+        bands = ((band.low if sign > 0 else band.high, band) for band in answer.ranges if band.text)
+        rungs = [(answer.place(end), f'{band}, "{band.text}"') for end, band in bands]
+    better = [(sign * score, words) for score, words in rungs if sign * score > sign * (finding.score or 0) + TOLERANCE]
     return f"{here}; better: {min(better)[1]}" if better else here
 
 

@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
 from rubric import LoadError, Rubric, grade, load, loads
 from rubric.formats.document import plain
@@ -628,14 +627,9 @@ BASE = "rubric: base\ncriteria:\n  - {id: answers, text: Answers the question, w
             .requires("Is short"),
         ),
         (
-            "rubric: team\ncriteria:\n  - {rubric: base.yaml, weight: 2}\n  - Names the order number",
-            Rubric("team").includes(Rubric.from_dict(YAML(typ="safe").load(BASE)), weight=2).expects("Names the order number"),
-        ),
-        (
             "use: base.yaml\ncriteria: [{id: polite, text: Is kind, required: true}]",
             Rubric("base").expects("Answers the question", id="answers", weight=2).requires("Is kind", id="polite"),
         ),
-        ("rubric: team\nexclude: [polite]\ninherits: base.yaml", Rubric("team").expects("Answers the question", id="answers", weight=2)),
     ],
 )  # fmt: skip
 def test_a_file_that_is_taken_from_another_is_told_the_script_that_writes_it(typed: str, meant: Rubric) -> None:
@@ -657,6 +651,7 @@ def test_a_file_that_is_taken_from_another_is_told_the_script_that_writes_it(typ
         "extends: mine.yaml\ncriteria: [Is short]",
         "extends: ../base.yaml\ncriteria: [Is short]",
         "extends: none.yaml\ncriteria: [Is short]",
+        "extends: base.yaml\nexclude: [polite]",
         "extends: base.yaml\nlevels: {1: no, 2: yes}",
     ],
 )

@@ -336,21 +336,17 @@ SAYS = [
         "generate('Thanks', examples=['Hi.'], model='m', n=5)",
         "write generate('Thanks', judge='m', references=examples)",
     ),
-    ("generate('Thanks', model='m')", "if it is the task, write generate(input='Thanks', judge='m')"),
-    *(
-        (f"generate('Thanks', 'offline', {good}=['Hi.', 'Ha.'], {bad}=['No.', 'Nay.'])", each)
-        for good, bad in (("good", "bad"), ("chosen", "rejected"), ("positive_examples", "negative_examples"))
-        for each in (
-            "write generate('Thanks', 'offline', preferred=[('Hi.', 'No.'), ('Ha.', 'Nay.')])",
-            "references=['Hi.', 'Ha.'], examples=[Anchor(text, 0) for text in ['No.', 'Nay.']])",
-        )
+    (
+        "generate('Thanks', model='m')",
+        "write generate('Thanks', judge='m'); a text without a name is what a good answer does",
     ),
     *(
-        (
-            "generate('Thanks', 'offline', good=['Hi.'], bad=['No.', 'Nay.'])",
-            f"{start}'offline', references=['Hi.'], examples=[Anchor(text, 0) for text in ['No.', 'Nay.']])",
+        (f"generate('Thanks', 'offline', {good}=['Hi.'], {bad}=['No.'])", each)
+        for good, bad in (("good", "bad"), ("chosen", "rejected"), ("positive_examples", "negative_examples"))
+        for each in (
+            "as preferred=[*zip(good, bad)], good and bad answers are pairs, which also test what is drafted",
+            "write generate('Thanks', 'offline', references=['Hi.'], examples=[Anchor(text, 0) for text in ['No.']])",
         )
-        for start in ("generate('Thanks', ", "generate(input='Thanks', judge=")
     ),
     (
         "generate('Thanks', 'offline', pairs=[('Hi.', 'No.')])",

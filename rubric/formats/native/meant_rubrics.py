@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from rubric.formats.fields import KEYS, MOST
@@ -72,41 +71,24 @@ def criteria_apart(
 
 def script_of(given: dict[Any, Any], loading: Loading) -> tuple[str, str]:
     """Return the key by which *given* takes from another file, and the line that writes what is meant; '' if none."""
-
-    def named_in(data: Any, *keys: str) -> str:
-        return next((key for key in keys if isinstance(data.get(key), str) and names_a_file(data[key])), "")
-
-    def held(name: object) -> Any:
-        from rubric.formats.rubrics import loads  # noqa: PLC0415 - which reads with this module
-
-        return loads(read_text(loading.folder / name, loading.root)) if isinstance(name, Path) else name  # type: ignore[operator]
-
-    def shown(value: object) -> str:
-        return f"load({value.as_posix()!r})" if isinstance(value, Path) else repr(value)
-
-    key, name = named_in(given, *_FROM), given.get("rubric", "")
-    listed = typed if isinstance(typed := given.get("criteria"), list) else []
-    rows = [{**row} if isinstance(row, dict) else {} for row in listed]
-    if loading.folder is None or not (key or any(named_in(row, *_FROM, "rubric") for row in rows)):
+    key = next((key for key in _FROM if isinstance(name := given.get(key), str) and names_a_file(name)), "")
+    rows, calls = given.get("criteria", []), list[tuple[str, Any, dict[str, Any]]]()
+    if not key or loading.folder is None or given.keys() - {key, "rubric", "criteria", "weights", "threshold"}:
         return "", ""
-    rest = {each: value for each, value in given.items() if each not in (key, "rubric", "criteria")}
+    from rubric.formats.rubrics import loads  # noqa: PLC0415 - which reads with this module
+
     with suppress(Exception):  # a part of it is not there, or has no verb: then no line is meant
-        made, code = (held(Path(given[key])), shown(Path(given[key]))) if key else (Rubric(name), f"Rubric({name!r})")
-        steps = [("revising", [id_], {"weight": value}) for id_, value in rest.pop("weights", {}).items()]
-        for row, as_typed in zip(rows, listed, strict=True):
-            file = "" if key else named_in(row, *_FROM, "rubric")
-            verb = "includes" if file else "revising" if row.get("id") in made.ids else "adding"
-            first = Path(row.pop(file)) if file else row.pop("id") if verb == "revising" else as_typed
-            steps.append((verb, [first], row if verb != "adding" else {}))
-        steps += [("without", rest.pop(word), {}) for word in ("exclude", "without", "remove") if word in rest]
-        steps += [("passing_at", [rest.pop("threshold")], {})] if "threshold" in rest else []
-        for verb, args, named in steps:
-            made = getattr(made, verb)(*map(held, args), **named)
-            code += (
-                f".{verb}({', '.join([*map(shown, args), *(f'{each}={value!r}' for each, value in named.items())])})"
-            )
-        code = f"dump({f'attrs.evolve({code}, name={name!r})' if key and name else code}, 'team.yaml')"
-        return ("", "") if rest else (key or "criteria", imports_of(code, whole=True) + code)
+        made, code = loads(read_text(loading.folder / given[key], loading.root)), f"load({given[key]!r})"
+        for row in rows:
+            rest = {**row} if isinstance(row, dict) and row.get("id") in made.ids else {}
+            calls.append(("revising", rest.pop("id"), rest) if rest else ("adding", row, {}))
+        calls += [("revising", id_, {"weight": weight}) for id_, weight in given.get("weights", {}).items()]
+        calls += [("passing_at", given["threshold"], {})] if "threshold" in given else []
+        for verb, first, named in calls:
+            made = getattr(made, verb)(first, **named)
+            code += f".{verb}({', '.join([repr(first), *(f'{name}={value!r}' for name, value in named.items())])})"
+        code = f"attrs.evolve({code}, name={given['rubric']!r})" if "rubric" in given else code
+        return key, f"{imports_of(f'dump({code})', whole=True)}dump({code}, 'team.yaml')"
     return "", ""
 
 

@@ -221,7 +221,7 @@ def read_rubric(data: Any) -> Rubric:
 def _as_mapping(data: Any) -> Data:
     """Return *data*, a rubric, which is a mapping."""
     if isinstance(data, str) and names_a_file(data):
-        cure = "copy its criteria, such as rubric: {criteria: [Is polite]}"
+        cure = f"copy its criteria, such as rubric: {{criteria: [Is polite]}}; in Python it is includes(load({data!r}))"
         raise DefinitionError("", f"expected a rubric, got {data!r}; no other file is read here; {cure}")
     if (whole := _whole_in(data)) is not None:
         raise DefinitionError("", f"a rubric is one mapping; write the whole as {on_a_line(whole)}")

@@ -8,23 +8,24 @@ from typing import Any
 from rubric import Grades
 from rubric.embed import shown
 from rubric.internals.row_files import csv_text
-from rubric.results import Row
+from rubric.results import Entry, Row
 from rubric.suites.report import Report
 
 
 def render(report: Report) -> str:
     """Return *report* as CSV; columns that `Grades.rows` has too have its names."""
     cells = dict.fromkeys(name for row in report for name in row.cell)
-    ids: dict[str, list[str]] = {entry.id: [] for row in report for entry in row.entries}
-    results = {id(row.result.rubric): row.result for row in report if row.result is not None}
-    for name in Grades(results.values()).rows()[0] if results else ():
-        if name.startswith(("value.", "level.")):
-            ids[name.partition(".")[2]].append(name)
-    names = _values(Row("", "deferred"), 0, cells, ids)
-    return shown(csv_text([names, *(_values(row, n, cells, ids).values() for n, row in enumerate(report))]))
+    results = Grades({id(row.result.rubric): row.result for row in report if row.result is not None}.values())
+    answers = [
+        name for row in results.rows()[:1] for name in row if name.startswith(("criterion.", "value.", "level."))
+    ]
+    ids = dict.fromkeys(entry.id for row in report for entry in row.entries)  # also of a report from a file
+    columns = dict.fromkeys([*answers, *(f"{kind}{id_}" for kind in ("criterion.", "reason.") for id_ in ids)])
+    names = _values(Row("", "deferred"), 0, cells, columns)
+    return shown(csv_text([names, *(_values(row, n, cells, columns).values() for n, row in enumerate(report))]))
 
 
-def _values(row: Row, index: int, cells: Iterable[str], ids: Mapping[str, list[str]]) -> dict[str, Any]:
+def _values(row: Row, index: int, cells: Iterable[str], columns: Iterable[str]) -> dict[str, Any]:
     """Return the columns of *row*; one without a coordinate, or without a criterion, has nothing in its place."""
     entries = {entry.id: entry for entry in row.entries}
     return {
@@ -41,15 +42,14 @@ def _values(row: Row, index: int, cells: Iterable[str], ids: Mapping[str, list[s
         "low": row.bounds[0],
         "high": row.bounds[1],
         "reason": row.reason,
-        **{
-            name: getattr(entries.get(id_), name.partition(".")[0].replace("criterion", "contribution"), None)
-            for id_ in ids
-            for name in (f"criterion.{id_}", *ids[id_])
-        },
-        **{f"reason.{id_}": entries[id_].reason if id_ in entries else None for id_ in ids},
+        **{name: _said(entries, *name.split(".", 1)) for name in columns},
         "calls": row.usage.calls,
         "prompt_tokens": row.usage.prompt_tokens,
         "completion_tokens": row.usage.completion_tokens,
         "cost": row.usage.cost,
         "remark": row.remark,
     }
+
+
+def _said(entries: Mapping[str, Entry], kind: str, id_: str) -> object:
+    return getattr(entries.get(id_), "contribution" if kind == "criterion" else kind, None)

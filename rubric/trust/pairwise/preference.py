@@ -253,10 +253,7 @@ def prefer(*args: Any, **named: Any) -> Any:
         both_orders: Whether it is asked in both orders. False takes half the calls, and what the order does is not
             seen.
         concurrency: Requests in flight at once.
-        store: As for `grade`.
-        budget: As for `grade`.
-        limits: As for `grade`.
-        keep: As for `grade`.
+        store: As for `grade`; so too *budget*, *limits* and *keep*.
         input: The task of both, for candidates given as texts; so too *reference* and *context*.
         reference: A reference answer.
         context: Material on which both should rest.
@@ -301,16 +298,11 @@ def prefer_many(*args: Any, **named: Any) -> Any:
         pairs: Pairs `(a, b)` of candidates; or mappings with `a`, `b` and, if known, `input`, `reference`, `context`,
             `key`, `group`, `model_a` and `model_b`; or a frame, or the path of a file, of such rows. Pairs of one group
             belong together: intervals take them as one draw.
-        rubric: As for `prefer`.
-        judge: As for `prefer`.
-        both_orders: As for `prefer`.
+        rubric: As for `prefer`; so too *judge* and *both_orders*.
         columns: The columns of mappings with other names: `{"a": "response1", "b": "response2"}`. As in `grade_many`, a
             column that looks like a field and is not used is refused; `{"question": None}` passes over it.
         concurrency: Pairs in progress at once, and requests in flight.
-        store: As for `grade`.
-        budget: As for `grade`.
-        limits: As for `grade`.
-        keep: As for `grade`.
+        store: As for `grade`; so too *budget*, *limits* and *keep*.
 
     Raises:
         DefinitionError: An argument that cannot be graded with; an item that is not a pair is named by its place.
@@ -340,15 +332,9 @@ def rank(
 
     Args:
         candidates: Two or more, of one group; n of them are n * (n - 1) / 2 pairs.
-        rubric: As for `prefer`.
-        judge: As for `prefer`.
+        rubric: As for `prefer`; so too *judge* and *both_orders*.
         input: The task of all, for candidates given as texts.
-        both_orders: As for `prefer`.
-        concurrency: As for `prefer_many`.
-        store: As for `grade`.
-        budget: As for `grade`.
-        limits: As for `grade`.
-        keep: As for `grade`.
+        concurrency: As for `prefer_many`; so too *store*, *budget*, *limits* and *keep*.
 
     Raises:
         DefinitionError: There are fewer than two, they are of two groups or tasks, or two have one key.

@@ -49,6 +49,7 @@ class Rate:
         interval: Where the true share lies, with 95 % confidence; None where that cannot be said.
         n: How many pairs were counted.
         bounds: The lowest and the highest value that the pairs without a verdict could give.
+        p: Of two systems: how often equal ones are as far apart by chance; *adjusted*: for all comparisons (Holm).
     """
 
     name: str
@@ -56,23 +57,11 @@ class Rate:
     interval: tuple[float, float] | None
     n: int
     bounds: tuple[float, float] | None = None
+    p: float | None = None
+    adjusted: float | None = None
 
     def __str__(self) -> str:
         return "none" if self.value is None else percent(self.value, self.interval)
-
-
-@frozen
-class Matchup(Rate):
-    """
-    How often one system wins against another, of the pairs of these two alone.
-
-    Args:
-        p: How often two equal systems are as far apart by chance; None where that cannot be said.
-        adjusted: The same for as many comparisons as there are (Holm).
-    """
-
-    p: float | None = None
-    adjusted: float | None = None
 
 
 @frozen
@@ -148,40 +137,28 @@ class Preferences(Presented, Listed["Preference"]):
         return _rate(name if criterion is None else criterion, said)
 
     @property
-    def matchups(self) -> tuple[Matchup, ...]:
-        """
-        Each two systems that met, compared by their own pairs: who is really better than whom.
-
-        Raises:
-            ImportError: numpy is missing (extra `stats`).
-        """
+    def matchups(self) -> tuple[Rate, ...]:
+        """Each two systems that met, by their own pairs: who is really better than whom. It takes numpy."""
         return self._matchups(self.systems)
 
-    def between(self, system: str, other: str) -> Matchup:
-        """
-        Return how often *system* wins against *other*, of the pairs of these two; ties count half.
-
-        Raises:
-            KeyError: They never met.
-            ImportError: numpy is missing (extra `stats`).
-        """
-        found = self._matchups(list(dict.fromkeys([system, other, *self.systems])))
+    def between(self, system: str, other: str) -> Rate:
+        """Return how often *system* wins against *other*, as in `matchups`; raise a KeyError if they never met."""
+        found = self._matchups([*dict.fromkeys([system, other, *self.systems])])
         if not found or found[0].name != f"{system} against {other}":
             raise KeyError(f"{system!r} and {other!r} never met; the systems are {', '.join(self.systems)}")
         return found[0]
 
-    def _matchups(self, names: Sequence[str]) -> tuple[Matchup, ...]:
-        stats, found, ps = _of_stats("matchups", "inference"), list[Matchup](), list[float | None]()
+    def _matchups(self, names: Sequence[str]) -> tuple[Rate, ...]:
+        stats, found = _of_stats("matchups", "inference"), list[Rate]()
         for two in combinations(names, 2):
-            if not (met := [one for one in self.preferences if {*one.names} == {*two}]):
-                continue
-            rate, decided = Preferences(tuple(met)).win_rate(two[0]), self._decisive(two)
-            wins = stats.np.array([2 * won - 1 if one.names[0] == two[0] else 1 - 2 * won for one, won, _ in decided])
-            units = stats.np.unique([unit for _, _, unit in decided], return_inverse=True)[1]
-            apart = stats.paired_contrast(wins, units) if decided else None
-            ps.append(None if apart is None else apart.p)
-            found.append(Matchup(" against ".join(two), rate.value, rate.interval, rate.n, rate.bounds, ps[-1]))
-        adjusted = iter(stats.holm([p for p in ps if p is not None]))
+            if met := [one for one in self.preferences if {*one.names} == {*two}]:
+                decided = self._decisive(two)
+                wins = [(2 * won - 1) * (1 if one.names[0] == two[0] else -1) for one, won, _ in decided]
+                units = stats.np.unique([unit for _, _, unit in decided], return_inverse=True)[1]
+                apart = stats.paired_contrast(stats.np.array(wins), units) if decided else None
+                rate = evolve(Preferences(tuple(met)).win_rate(two[0]), name=" against ".join(two))
+                found.append(rate if apart is None else evolve(rate, p=apart.p))
+        adjusted = iter(stats.holm([one.p for one in found if one.p is not None]))
         return tuple(one if one.p is None else evolve(one, adjusted=next(adjusted)) for one in found)
 
     @property
@@ -309,7 +286,7 @@ class Preferences(Presented, Listed["Preference"]):
                 found.append(float(max(wins) == 1))
         return Rate("cycles", fmean(found) if found else None, None, len(found))
 
-    def _fit(self) -> tuple[tuple[Rate | None, bool], tuple[Strength, ...], tuple[Matchup, ...], bool]:
+    def _fit(self) -> tuple[tuple[Rate | None, bool], tuple[Strength, ...], tuple[Rate, ...], bool]:
         """Return `_by_length`, the strengths, the matchups, and whether numpy is there; nothing without it."""
         try:
             return self._by_length(), self.strengths, self.matchups, True
