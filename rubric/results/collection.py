@@ -91,7 +91,9 @@ def _values_of(result: Grade | Ungraded | Record, by: str | Callable[[Any], obje
     variables = result.variables
     if by == "tag" and "tag" not in variables:
         return result.tags
-    said = getattr(result, by, None) if by in _GROUPED_BY else {f.id: f.value for f in result.findings}.get(str(by))
+    said = (
+        getattr(result, str(by), None) if by in _GROUPED_BY else {f.id: f.value for f in result.findings}.get(str(by))
+    )
     found = by(result) if callable(by) else variables.get(by, said)
     name = getattr(found, "name", found)
     return [] if name is None or name == "" else [str(name)]

@@ -69,16 +69,18 @@ def criteria_apart(
     return [*used], rows
 
 
-def script_of(given: dict[Any, Any], loading: Loading) -> tuple[str, str]:
-    """Return the key by which *given* takes from another file, and the line that writes what is meant; '' if none."""
+def script_of(given: dict[Any, Any], loading: Loading, read: Callable[[str], Rubric]) -> tuple[str, str]:
+    """
+    Return the key by which *given* takes from another file, and the line that writes what is meant; '' if none.
+
+    The line has been run, on the rubric that *read* makes of the text of the other file.
+    """
     key = next((key for key in _FROM if isinstance(name := given.get(key), str) and names_a_file(name)), "")
     rows, calls = given.get("criteria", []), list[tuple[str, Any, dict[str, Any]]]()
     if not key or loading.folder is None or given.keys() - {key, "rubric", "criteria", "weights", "threshold"}:
         return "", ""
-    from rubric.formats.rubrics import loads  # noqa: PLC0415 - which reads with this module
-
     with suppress(Exception):  # a part of it is not there, or has no verb: then no line is meant
-        made, code = loads(read_text(loading.folder / given[key], loading.root)), f"load({given[key]!r})"
+        made, code = read(read_text(loading.folder / given[key], loading.root)), f"load({given[key]!r})"
         for row in rows:
             rest = {**row} if isinstance(row, dict) and row.get("id") in made.ids else {}
             calls.append(("revising", rest.pop("id"), rest) if rest else ("adding", row, {}))

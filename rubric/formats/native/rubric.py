@@ -14,6 +14,7 @@ from rubric.errors import DefinitionError, DumpError, LoadError
 from rubric.formats import fields
 from rubric.formats.document import KeyPath
 from rubric.formats.fields import WRITERS, Data, Gathering, mismatch
+from rubric.formats.files import parse
 from rubric.formats.files import read_text as read_text_of
 from rubric.formats.native.answers import ANSWERS, AnswerKey, write_answer
 from rubric.formats.native.checks import read_check
@@ -180,7 +181,7 @@ def read_rubric(data: Any) -> Rubric:
     """Return a rubric: a mapping with one of `criteria`, `text` and `tree`; something in it counts."""
     given = _as_mapping(data)
     gathering = Gathering()
-    key, line = script_of(given, loading_of())
+    key, line = script_of(given, loading_of(), _read_other)
     with gathering.at(key):
         if key:
             raise fields.WrongKeyError("", f"no other file is read here; a script writes this file; write {line}")
@@ -216,6 +217,11 @@ def read_rubric(data: Any) -> Rubric:
             test.check(rubric, f"tests[{index}]")
     gathering.finish()
     return rubric
+
+
+def _read_other(text: str) -> Rubric:
+    with reading_from(Loading()):  # it takes from no other file, nor from this one
+        return fields.read_as(read_rubric, parse(text, "", "yaml"))
 
 
 def _as_mapping(data: Any) -> Data:
