@@ -338,7 +338,7 @@ SAYS = [
     ),
     (
         "generate('Thanks', model='m')",
-        "write generate('Thanks', judge='m'); a text without a name is what a good answer does",
+        "Write generate('Thanks', judge='m'); a text without a name is what a good answer does",
     ),
     *(
         (f"generate('Thanks', 'offline', {good}=['Hi.'], {bad}=['No.'])", each)
