@@ -14,6 +14,7 @@ from typing import Any, cast, get_args
 
 from attrs import evolve
 
+from rubric.grading.code_checks import TURNS, is_of_view
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import counted, shorten
 from rubric.scoring.outcomes import is_substantiated
@@ -114,14 +115,12 @@ def in_segments(candidate: Candidate, judge: Judge) -> dict[str, Candidate]:
 
 _OF_THE_RUN = (RunRule, RunRules, Calls, Trajectory, Within, Holds, Script, Decided, Unsupported, Rubric)
 """What is judged without an answer too: code that is given the run, and a rubric, whose criteria are looked at."""
-_OF_ANSWERS = ("conversation", "each turn", "worst turn", "last turn")
 
 
 def no_answer(criterion: Criterion, candidate: Candidate, rubric: Rubric) -> Unjudged | None:
     """Return the finding of *criterion* of *rubric* if *candidate* is a run without the answer that it reads."""
     why = "" if rubric.degenerate == "judge" else candidate.unanswered
-    is_view = not isinstance(criterion.on, int) and criterion.on not in _OF_ANSWERS
-    is_of_run = is_view or isinstance(criterion.answer, _OF_THE_RUN)
+    is_of_run = is_of_view(criterion) or isinstance(criterion.answer, _OF_THE_RUN)
     if not why or (is_of_run and any(map(is_done, candidate.run.events))):  # of a run without an act nothing is judged
         return None
     return Unjudged(criterion.id, Failure("degenerate", f"the candidate {why}", criterion=criterion.id))
@@ -140,7 +139,7 @@ def asked_parts(criterion: Criterion, candidate: Candidate) -> dict[str, Candida
             return found
         failure = Failure("bad_request", f"the run has no sub-agent {name!r}", criterion=criterion.id)
         return Unjudged(criterion.id, failure)
-    is_window = criterion.on in ("each turn", "worst turn")
+    is_window = criterion.on in TURNS
     turns = {f"turn {number}": turn for number, turn in enumerate(turns_of(candidate, is_window=is_window), 1)}
     if criterion.on == "last turn":
         name = f"turn {len(turns)}"
@@ -183,8 +182,10 @@ def over_parts(rubric: Rubric, criterion: Criterion, found: Mapping[str, Finding
     the evidence that *rubric* wants counts as unmet.
     """
     findings = [*found.values()]
+    parts = tuple([evolve(finding, id=name) for name, finding in found.items()])
     if len(findings) == 1:
-        return findings[0]
+        is_turn = criterion.on in TURNS and isinstance(findings[0], Scored) and not findings[0].parts
+        return evolve(findings[0], parts=parts) if is_turn else findings[0]
     counted = {name: one for name, one in found.items() if isinstance(one, Scored | Unjudged)}
     if not counted:
         return next((finding for finding in findings if isinstance(finding, Abstained)), findings[0])
@@ -197,7 +198,7 @@ def over_parts(rubric: Rubric, criterion: Criterion, found: Mapping[str, Finding
     if broken and (low < high or criterion.on not in SEGMENTS):
         name, first = next(iter(broken.items()))
         failure = evolve(first.failure, message=f"{name}: {first.failure.message}")
-        return Unjudged(criterion.id, failure, first.text, low, high)
+        return Unjudged(criterion.id, failure, first.text, low, high, parts=parts)
     if criterion.on in SEGMENTS:  # there may be many: a few of those that decide
         deciding = [*scores][-1:] if criterion.on == "latest segment" else [n for n in scores if scores[n] == low]
         scored = {name: scored[name] for name in (deciding or [*scores])[:_MOST_SAID]}
@@ -205,13 +206,15 @@ def over_parts(rubric: Rubric, criterion: Criterion, found: Mapping[str, Finding
         f"{name} ({scores[name]:.2f}{'' if backed[name] else ', without evidence'}): {one.reason[:_LONGEST_REASON]}"
         for name, one in scored.items()
     ]
+    worst = [name for name, score in scores.items() if score == low] if criterion.on == "worst turn" else []
+    said[:0] = [f"worst: {', '.join(worst)}"] if len(worst) < len(scores) and worst else []
     said += [f"not judged, and it changes nothing: {', '.join(broken)}"] if broken else []
     quotes = tuple(quote for name, one in scored.items() if backed[name] for quote in one.evidence)
     flag = _flag(criterion, scored.values())
     # Of weighted answers none is certain: they say yes together where each of them does.
     leans = all((scores[name] < EVEN) if criterion.is_unwanted else (scores[name] >= EVEN) for name in scored)
     weighted = leans and any(one.weighted for one in scored.values())
-    return Scored(criterion.id, low, reason="; ".join(said), evidence=quotes, flag=flag, weighted=weighted)
+    return Scored(criterion.id, low, reason="; ".join(said), evidence=quotes, flag=flag, weighted=weighted, parts=parts)
 
 
 def _flag(criterion: Criterion, found: Iterable[Scored]) -> bool | None:

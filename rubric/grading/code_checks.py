@@ -21,6 +21,14 @@ from rubric.values.requests import Failure, FailureKind
 from rubric.values.run_rules import RunRule, RunRules
 from rubric.values.runs import Run, State
 
+TURNS = ("each turn", "worst turn")
+_OF_ANSWERS = ("conversation", *TURNS, "last turn")
+
+
+def is_of_view(criterion: Criterion) -> bool:
+    """True if `on` makes another text of a candidate than its answers: a condition is then one on the whole."""
+    return not isinstance(criterion.on, int) and criterion.on not in _OF_ANSWERS
+
 
 def inapplicable(criterion: Criterion, candidate: Candidate) -> Finding | None:
     """Return the finding of *criterion* if its condition does not hold, or raises; None if it applies."""

@@ -18,6 +18,7 @@ and ends with a `Grade` or an `Ungraded`. A driver carries the asks:
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
+from functools import partial
 from itertools import chain, count
 from operator import attrgetter
 from types import TracebackType
@@ -28,7 +29,7 @@ from attrs import define, evolve, field, frozen
 from rubric.errors import DefinitionError, ProtocolError
 from rubric.grading import prompting
 from rubric.grading.candidate_parts import SEGMENTS, asked_parts, in_segments, locate_evidence, no_answer, over_parts
-from rubric.grading.code_checks import decide, inapplicable, settle
+from rubric.grading.code_checks import decide, inapplicable, is_of_view, settle
 from rubric.grading.prompting import STEPS, SharedPrompt
 from rubric.grading.reply_parser import read
 from rubric.grading.similarity import embedding_ask
@@ -447,6 +448,11 @@ class _Session:
     def _of_parts(self, criterion: Criterion) -> Steps[Sequence[Finding]]:
         """Judge *criterion* for each turn that it is asked of, or for the tool calls."""
         whole = self.about.candidate
+        if criterion.when is not None and is_of_view(criterion):
+            if (finding := inapplicable(criterion, whole)) is not None:
+                return [finding]
+            # Else it would be asked of the other text too. One for all votes, which share the programs of a criterion.
+            criterion = self.rubric.derive(("met", criterion.id), partial(evolve, criterion, when=None))
         if view := launcher_of(criterion.on):
             seen = yield from self._run(criterion, view)
             parts = seen if isinstance(seen, Unjudged) else {", ".join(view.scripts): seen}

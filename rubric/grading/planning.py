@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from attrs import evolve, field, frozen
 
 from rubric.grading.candidate_parts import SEGMENTS, asked_parts, in_segments, no_answer
-from rubric.grading.code_checks import decide
+from rubric.grading.code_checks import decide, is_of_view
 from rubric.grading.prompting import STEPS, SharedPrompt, as_question, compose, group_criteria, shared_prompt
 from rubric.grading.similarity import embedding_ask
 from rubric.grading.tool_use import most_of_a_turn, offer_tools
@@ -227,6 +227,10 @@ class _Planner:
         return self._of_criteria(rubric, rubric.judged, guidelines)
 
     def _of_parts(self, rubric: Rubric, criterion: Criterion, guidelines: str) -> Plan:
+        if criterion.when is not None and is_of_view(criterion):
+            if not criterion.applies_to(self.about.candidate):
+                return Plan(free=(criterion.id,))
+            criterion = evolve(criterion, when=None)
         parts = asked_parts(criterion, self.about.candidate)
         if isinstance(parts, Unjudged) and callable(criterion.on):
             parts = {"": self.about.candidate}  # a stand-in may lack what a function looks for

@@ -86,8 +86,12 @@ def _pooled_scores(
     nearest = min(kept, key=lambda v: abs(v.score - score))
     flags = [v.flag for v in findings if v.flag is not None]
     parts: tuple[Finding, ...] = ()
+    inner = evolve(how, weights=tuple(weights), quorum=1)
     if isinstance(criterion.answer, Rubric) and all(v.parts for v in findings):
-        parts = pool(criterion.answer, [v.parts for v in findings], evolve(how, weights=tuple(weights), quorum=1))
+        parts = pool(criterion.answer, [v.parts for v in findings], inner)
+    elif len({tuple([part.id for part in v.parts]) for v in findings}) == 1:  # turns: judges may cut other segments
+        each = zip(*[v.parts for v in findings], strict=True)
+        parts = tuple([evolve(_pool(rubric, criterion, part, inner), id=part[0].id) for part in each])
     quotes = (
         [e for v in kept for e in v.evidence] if outcomes.asks_evidence(rubric, criterion) else list(nearest.evidence)
     )

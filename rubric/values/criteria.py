@@ -74,6 +74,8 @@ class When(Shown):
     """
     The condition under which a criterion applies: exactly one of these, decided by code.
 
+    It sees the whole candidate also where `on` makes another text of that; of turns and segments it sees each.
+
     Args:
         contains: A text that must occur in the candidate's output (case matters).
         regex: A pattern (RE2 syntax) that must be found in it.

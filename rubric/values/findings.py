@@ -65,7 +65,7 @@ class Scored(NoTruth):
         flag: The judge's own pass flag, where it was asked for.
         level: The meaning of a level: the text of its anchor or band; between two, `between 5 (...) and 10 (...)`.
         path: The walk, for a tree.
-        parts: The findings of a nested rubric.
+        parts: The findings of a nested rubric; of several turns or segments, one each, whose id is as `turn 2`.
         votes: The findings that this one pools, in the order of the judges.
         weighted: Whether *score* is the expectation over the likeliest tokens in the verdict's place; *value* is the
             one that was sampled.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -16,12 +17,17 @@ from rubric import (
     Criterion,
     DefinitionError,
     Judge,
+    Jury,
     Message,
     ModelError,
     Rubric,
+    Run,
     Suite,
+    ToolCall,
     UngradedError,
     Unit,
+    When,
+    call,
     dumps,
     grade,
     loads,
@@ -31,12 +37,14 @@ from rubric import (
 from rubric.driving import Failure, Usage
 from rubric.formats import dumps_suite, schema
 from rubric.grading.candidate_parts import over_parts
+from rubric.results.result import Result
 from rubric.scoring.outcomes import outcome
 from rubric.suites.targets.base import DeferError, Response
 from rubric.testing.scripted_model import ScriptedModel
+from rubric.values import SubRun
 from rubric.values.chats import candidate_of_chat
 from rubric.values.checks import Decided, Holds
-from rubric.values.findings import Scored
+from rubric.values.findings import NotApplicable, Scored
 from tests.rows import each_row
 from tests.servers import openai_serving
 
@@ -52,6 +60,9 @@ CHAT = Candidate(
         {"role": "user", "content": "Third?"},
     ],
 )
+
+
+ONCE = ("each-turn", "worst-turn", "last-turn", "conversation")
 
 
 class Recording:
@@ -90,10 +101,40 @@ def test_a_criterion_is_asked_of_the_turns_that_it_names(on: Any, score: float) 
     assert judged(on)[0] == pytest.approx(score)
 
 
-def test_the_reason_names_each_turn() -> None:
-    """The reason lists every turn with its score and the judge's words."""
-    reason = judged("each turn")[1]
-    assert "turn 1 (0.00): saw First answer; turn 2 (1.00): saw Second answer; turn 3" in reason
+@each_row(
+    ("on", "polarity", "begins"),
+    [
+        ("each turn", "satisfy", "turn 1 (0.00): saw First answer; turn 2 (1.00): saw Second answer; turn 3"),
+        ("worst turn", "satisfy", "worst: turn 1, turn 3; turn 1 (0.00): saw First answer; turn 2 (1.00)"),
+        ("worst turn", "guard", "worst: turn 2; turn 1 (0.00): saw First answer; turn 2 (1.00)"),
+    ],
+)
+def test_the_reason_names_each_turn(on: Any, polarity: Any, begins: str) -> None:
+    """The reason lists every turn with its score and the judge's words; of the worst turn it begins with which it is."""
+    assert judged(on, polarity)[1].startswith(begins)
+
+
+@each_row(("on", "judge"), [(on, size) for on in ("each turn", "worst turn") for size in (1, 3)])
+def test_the_turns_are_parts_of_the_finding(on: Any, judge: int) -> None:
+    """Each has its number, its score and its reason, of a jury the pooled ones, and they come back from a file."""
+    rubric = Rubric(criteria=[Criterion("Is it so?", id="a", on=on, answer="unit")])
+    single = Judge(Recording().model, identity="v1")
+    by = single if judge == 1 else Jury(single, judge)
+    result = grade(CHAT, rubric, by)
+    parts = result["a"].parts
+    assert [(part.id, part.score, part.reason) for part in parts] == [
+        ("turn 1", 0.0, "saw First answer"), ("turn 2", 1.0, "saw Second answer"), ("turn 3", 0.0, "saw Third answer"),
+    ]  # fmt: skip
+    assert Result.from_dict(json.loads(json.dumps(result.to_dict())), rubric, by)["a"].parts == parts
+
+
+def test_a_conversation_of_one_turn_has_one_part_and_other_findings_have_none() -> None:
+    """Else a table of turns would lack the short conversations; what is asked of the whole is stored as it was."""
+    rubric = Rubric(criteria=[Criterion("Is it so?", id=name, on=name.replace("-", " ")) for name in ONCE])
+    found = grade("Yes", rubric, "offline")
+    assert {name: [part.id for part in found[name].parts] for name in ONCE} == {
+        "each-turn": ["turn 1"], "worst-turn": ["turn 1"], "last-turn": [], "conversation": [],
+    }  # fmt: skip
 
 
 def test_the_worst_turn_of_an_unwanted_criterion_is_where_it_was_found() -> None:
@@ -143,6 +184,49 @@ def test_a_criterion_is_asked_of_what_a_function_returns() -> None:
     for broken in (lambda _: 1 / 0, lambda _: "text"):
         with pytest.raises(UngradedError, match=r"expected a Candidate|ZeroDivisionError"):
             grade(CHAT, Rubric(criteria=[Criterion("A?", on=broken)]), "offline")  # type: ignore[arg-type]
+
+
+def _fails(candidate: Candidate) -> Candidate:
+    raise ValueError(candidate.output)
+
+
+RUN = Candidate(
+    run=Run([
+        Message("user", "Pay it."),
+        ToolCall("pay", arguments={"sum": 5}, result="done"),
+        SubRun("helper", Run([Message("assistant", "I checked.")]), task="Check."),
+        Message("assistant", "Paid."),
+    ])
+)  # fmt: skip
+
+
+@each_row(
+    ("on", "candidate", "when", "asked"),
+    [
+        (lambda c: evolve(c, output="part"), CHAT, When(contains="Third answer"), 1),
+        (lambda c: evolve(c, output="part"), CHAT, When(contains="part"), 0),
+        (lambda c: evolve(c, output="part"), CHAT, ~When(contains="part"), 1),
+        (_fails, CHAT, When(contains="{"), 0),
+        ("tools", RUN, When(contains="Paid."), 1),
+        ("tools", RUN, When(contains="done"), 0),
+        (call("pay"), RUN, When(contains="Paid."), 1),
+        (call("pay"), RUN, When(contains="done"), 0),
+        ("sub-agent helper", RUN, When(contains="Paid."), 1),
+        ("sub-agent helper", RUN, When(tool_called="pay"), 1),
+        ("sub-agent nobody", RUN, When(contains="I checked."), 0),
+        ("each turn", CHAT, When(contains="Third"), 1),
+        ("worst turn", CHAT, When(contains="answer"), 3),
+        ("last turn", CHAT, When(contains="Second"), 0),
+        (2, CHAT, When(contains="Second"), 1),
+    ],
+)
+def test_a_condition_sees_the_whole_unless_on_divides_it(on: Any, candidate: Candidate, when: When, asked: int) -> None:
+    """A function, calls, steps and a sub-agent make another text; of turns each is asked. The plan counts so too."""
+    rubric = Rubric(criteria=[Criterion("Is it so?", id="a", on=on, answer="unit", when=when)])
+    recording = Recording()
+    found = grade(candidate, rubric, Judge(recording.model))["a"]
+    assert len(recording.seen) == plan(candidate, rubric, "offline").most == asked
+    assert isinstance(found, Scored if asked else NotApplicable)
 
 
 def test_the_plan_counts_each_turn() -> None:
