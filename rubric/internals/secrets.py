@@ -331,6 +331,11 @@ def _introduces(name: str) -> bool:
     return is_secret(name) and (len(_WORDS.findall(name)) > 1 or bool(_WITHIN.search(name.lower())))
 
 
+def holds_headers(name: str) -> bool:
+    """True for a parameter of headers: they say who asks, and by which way, so no key and no digest has them."""
+    return "headers" in name.lower()
+
+
 def mask_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return *settings* with secrets masked, by name and by look, at every level; headers are always masked."""
     return {name: _mask(str(name), value) for name, value in settings.items()}
@@ -339,7 +344,7 @@ def mask_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 def _mask(name: str, value: Any) -> Any:
     if value is None or isinstance(value, bool):
         return value
-    if is_secret(name) or "headers" in name.lower():
+    if is_secret(name) or holds_headers(name):
         return HIDDEN
     if isinstance(value, Mapping):
         return mask_settings(value)
@@ -358,7 +363,7 @@ def values_of(settings: Mapping[str, Any]) -> tuple[str, ...]:
 def _values(value: Any, *, secret: bool) -> Iterator[str]:
     if isinstance(value, Mapping):
         for name, item in value.items():
-            yield from _values(item, secret=secret or is_secret(str(name)) or "headers" in str(name).lower())
+            yield from _values(item, secret=secret or is_secret(str(name)) or holds_headers(str(name)))
     elif isinstance(value, list | tuple):
         for item in value:
             yield from _values(item, secret=secret)

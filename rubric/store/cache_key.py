@@ -3,8 +3,8 @@ The key that a reply is stored under: everything that determines the reply, and 
 
 That is the model and its address, the messages, the schema, the images, the parameters, the longest reply, and which
 vote and which re-ask it is; also every field that asks and judges may get later, unless it is named here as one that
-makes no difference. Keys, tokens and passwords are left out. The mark and the nonce in the messages are derived from
-the texts, so the same ask has the same key in every process and on every day.
+makes no difference. Keys, tokens, passwords and headers are left out. The mark and the nonce in the messages are
+derived from the texts, so the same ask has the same key in every process and on every day.
 
 A vendor's model is identified by its name and the digest of its address, a client by its model and its settings. What
 a function calls cannot be known, so its user says which function it is: `Judge(function, identity="v1")`; an object may
@@ -30,7 +30,7 @@ from attrs import field, frozen
 from rubric.errors import DefinitionError
 from rubric.internals.fields import default_of
 from rubric.internals.frozen_map import FrozenMap, Memo
-from rubric.internals.secrets import is_secret, redact
+from rubric.internals.secrets import holds_headers, is_secret, redact
 from rubric.models.api_keys import borrow_arguments
 from rubric.models.function_judge import FunctionJudge
 from rubric.values.judges import AnyJudge, Judge, Model
@@ -87,7 +87,7 @@ def _parts(value: Any) -> object:
     if isinstance(value, Mapping):
         named = {str(name): item for name, item in value.items()}
         local = {*ADDRESSES, "timeout", "retries", "threads"}
-        shared = named.keys() - local - {name for name in named if "headers" in name or is_secret(name)}
+        shared = named.keys() - local - {name for name in named if holds_headers(name) or is_secret(name)}
         return {name: _parts(named[name]) for name in shared}
     if attrs.has(type(value)):
         given = {field.name: getattr(value, field.name) for field in attrs.fields(type(value)) if field.eq}
@@ -117,9 +117,6 @@ _HANDLING = frozenset(
     {"embedder", "per_call", "prompt", "sealed", "reasoning", "reader", "segment_tokens"}  # in the ask or its messages
 )
 """Fields of a judge that are in its asks already, or that do not reach the vendor."""
-
-_HIDDEN = frozenset({"headers", "extra_headers", "default_headers", *ADDRESSES})
-"""Parameters that may hold a key or a password: only their digests are kept."""
 
 SHARED, NONCE = "\x01", "\x02"
 """Mark the gaps of a skeleton. JSON escapes control characters, so no text of a request can hold these two."""
@@ -250,9 +247,9 @@ def _settings(judge: Judge) -> dict[str, Any]:
     if judge.max_tokens == MOST_TOKENS:  # the limit of all judges once, when it was not a part of the key
         del given["max_tokens"]
     address = next((name for name in ADDRESSES if judge.params.get(name)), "")  # in the key as the endpoint
-    shown = _without_secrets({name: value for name, value in judge.params.items() if name != address})
-    params = {name: _plain(value) for name, value in shown.items()}
-    for name in _HIDDEN & params.keys():
+    asked = {name: value for name, value in judge.params.items() if name != address and not holds_headers(name)}
+    params = {name: _plain(value) for name, value in _without_secrets(asked).items()}
+    for name in {*ADDRESSES} & params.keys():  # they may hold a password
         params[name] = digest(json.dumps(params[name], sort_keys=True))[:16]
     return given | ({"params": params} if params else {})
 

@@ -19,7 +19,7 @@ from rubric.internals import fields
 from rubric.internals.fields import Shown, refuse, shown_fields
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.guided import guided_class
-from rubric.internals.secrets import Settings, mask_settings, redact, values_of
+from rubric.internals.secrets import Settings, holds_headers, mask_settings, redact, values_of
 from rubric.internals.text import cell, table
 from rubric.values.checks import embedder
 from rubric.values.clients import CLIENTS, ClientKind, client_identity, client_kind, client_model_name, set_there
@@ -365,7 +365,8 @@ class Judge(Digested):
         return (self,)
 
     def _settings(self) -> Any:
-        params = {name: each for name, each in mask_settings(thaw(self.params)).items() if name not in _ADDRESSES}
+        known = mask_settings(thaw(self.params)).items()
+        params = {name: each for name, each in known if name not in _ADDRESSES and not holds_headers(name)}
         fields = {f.name: settings_of(getattr(self, f.name)) for f in shown_fields(self) if f.name not in _TRANSPORT}
         return {"model": self.name, **fields, **({"params": params} if params else {})}
 
