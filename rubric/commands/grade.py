@@ -303,7 +303,7 @@ def plan(files: Sequence[str], form: str, columns: Sequence[str], **given: Any) 
 
 @click.command(cls=Command, check=_check)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
-@options.take(f"{options.GRADING} store {options.RUNNING} concurrency quiet color")
+@options.take(f"{options.GRADING} store replay {options.RUNNING} concurrency quiet color")
 def grade(files: Sequence[str], **given: Any) -> None:
     """
     Grade a text against a rubric, or every case of suites.
@@ -318,7 +318,7 @@ def grade(files: Sequence[str], **given: Any) -> None:
         if len(files) == 1:
             inputs.refuse_alone(files[0])
         candidate = inputs.candidate(files[1], files[0])
-        how: dict[str, Any] = {"store": running.store, "budget": options.budget_of(None, None)}
+        how: dict[str, Any] = {"store": options.store_of(running.store), "budget": options.budget_of(None, None)}
         how |= {} if given["concurrency"] is None else {"concurrency": given["concurrency"]}
         try:
             with allowing(when=inputs.allow_scripts):

@@ -17,7 +17,7 @@ from typing import IO, Any, Literal, cast
 import click
 from attrs import evolve, field, frozen
 
-from rubric import Candidate, DefinitionError, Grade, Grades, Limits, Rubric, Store, Ungraded, load
+from rubric import Candidate, DefinitionError, Grade, Grades, Limits, Rubric, Ungraded, load
 from rubric import grade_many as grade_candidates
 from rubric import plan as plan_calls
 from rubric.commands import options, output
@@ -113,7 +113,7 @@ class Inputs:
         for report in self.report:
             reporter_for(report)
         if self.store is None:
-            refuse_given({"in_doubt"}, "is for a store; name one with --store FILE")
+            refuse_given({"in_doubt"}, options.NO_STORE)
         if self.rerun is not None:
             refuse_given({"shard", "limit"}, "has no effect with --rerun, which asks for some candidates of all")
         if self.shard is not None:
@@ -129,7 +129,7 @@ class Inputs:
 
     def run(self, name: Path, rubric: Rubric, judge: JudgeLike | None) -> tuple[Summary, str, Grades]:
         """Grade all candidates, write the results, and return their summary, with a line on those that do not pass."""
-        columns = columns_of(self.columns)
+        columns, store = columns_of(self.columns), options.store_of(self.store, in_doubt=self.in_doubt)
         self._refuse_slots(rubric, columns)
         given, done = self._to_ask(name, rubric, judge, columns)
         self._refuse_other_results(columns)
@@ -141,7 +141,6 @@ class Inputs:
         noted = _Noted(self.called, keeper, keeps=bool(self.report) or self.by is not None)
         try:
             with (
-                nullcontext() if self.store is None else Store(self.store, in_doubt=self.in_doubt) as store,
                 grade_candidates(
                     given,
                     rubric,
@@ -304,8 +303,8 @@ def _check(context: click.Context) -> None:
 @click.argument("rubric", type=options.PATH)
 @click.argument("candidates", nargs=-1, required=True, metavar="CANDIDATES...", type=options.PATH)
 @options.take(
-    f"{options.JUDGE} threshold out report by keep rerun store in_doubt max_cost max_calls prices rpm tpm concurrency "
-    "shard limit columns min_pass_rate form quiet color",
+    f"{options.JUDGE} threshold out report by keep rerun store replay in_doubt max_cost max_calls prices rpm tpm "
+    "concurrency shard limit columns min_pass_rate form quiet color",
     out=_check_out,
     shard=lambda _, __, text: None if text is None else Shard.parse(text),
 )

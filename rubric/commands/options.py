@@ -12,7 +12,7 @@ import click
 from attrs import evolve
 from click.shell_completion import CompletionItem
 
-from rubric import Budget, DefinitionError, Judge
+from rubric import Budget, DefinitionError, Judge, Store
 from rubric.commands.file_arguments import WrongLineError
 from rubric.commands.messages import was_given
 from rubric.commands.output import Refusal, groups, print_line
@@ -109,7 +109,19 @@ def budget_of(cost: float | None, calls: int | None, plans: Iterable[Plan] | Non
 def calls_of(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return what `PAYING` has *given*, as arguments of functions that ask a judge."""
     budget = budget_of(given["max_cost"], given["max_calls"])
-    return {"store": given["store"], "budget": budget, "concurrency": given["concurrency"] or CONCURRENCY}
+    return {"store": store_of(given["store"]), "budget": budget, "concurrency": given["concurrency"] or CONCURRENCY}
+
+
+NO_STORE = "is for a store; name one with --store FILE"
+
+
+def store_of(file: Path | None, **how: Any) -> Store | None:
+    """Return the store at *file*, open until the command ends; with `--replay` it is only read."""
+    if file is None:
+        refuse_given({"replay"}, NO_STORE)
+        return None
+    how |= {"mode": "replay"} if was_given("replay") else {}
+    return click.get_current_context().with_resource(Store(file, **how))
 
 
 def _set_color(ctx: click.Context, _: click.Parameter, when: str) -> None:
@@ -206,7 +218,7 @@ _CALLBACKS = {
 }
 
 FROM, JUDGE = "source names base", "judge embedder per_call"
-PAYING = "store max_cost max_calls prices concurrency"
+PAYING = "store replay max_cost max_calls prices concurrency"
 """The options of commands that ask a judge; `calls_of` makes arguments of them."""
 
 GRADING = f"{JUDGE} threshold unsupported question reference context target hosts outputs servers {FROM} form"

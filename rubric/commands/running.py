@@ -22,7 +22,7 @@ from rubric.commands import output
 from rubric.commands.file_arguments import WrongLineError
 from rubric.commands.kept_runs import Keeper, last_runs
 from rubric.commands.messages import was_given
-from rubric.commands.options import RUNNING, TO_RUN, budget_of, names_in, refuse_given
+from rubric.commands.options import RUNNING, TO_RUN, budget_of, names_in, refuse_given, store_of
 from rubric.commands.output import Refusal
 from rubric.commands.wrong_options import as_python
 from rubric.driving import Failure
@@ -156,7 +156,7 @@ class RunOptions:
         if not self.quiet:
             for suite, target in zip(suites if earlier is None else asked, targets, strict=True):
                 output.print_line(self._head(suite, judge, target), problem=True)
-        given = {**self.run, "runs": None, "budget": budget, "store": self.store}
+        given = {**self.run, "runs": None, "budget": budget, "store": store_of(self.store)}
         for suite, target in zip(asked, targets, strict=True):
             done: list[Row] = []
             began = time.monotonic()

@@ -177,7 +177,8 @@ def _filled(cure: str, option: str, given: str, values: Mapping[str, str], setti
     beside, said = next(besides, ("", ""))
     cure = (f"; did you mean {said!r}?" if said[:2] == "--" else f"; {said}") if said else cure
     cure = re.sub(r"\{tests\|(.*?)\}", lambda found: _as_test(given or found[1]), cure)
-    field, _, equals = given.partition("=") if re.match(r"[\w.]+=[^=]", given) else ("", "", "")
+    pair = re.fullmatch(r"([\w.-]+)(?:=(?!=)|: ?)(.+)", given, re.DOTALL)
+    field, equals = pair.groups() if pair else ("", "")
     named = ("beside", values.get(beside, "")), ("field", field), ("equals", equals)
     for name, filled in (("value", given), *named):
         cure = re.sub(rf"\{{{name}\|(.*?)\}}", lambda found, by=filled: like(found[1], by), cure)  # type: ignore[misc]

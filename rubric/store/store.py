@@ -280,7 +280,7 @@ class OpenFile:
                 recorded = self.database.recall(request)
             if recorded is not None:
                 return self._serve(recorded)
-            message = f"{self.path} has no reply to this ask; record it with mode='read-write'"
+            message = f"{self.path} has no reply to this ask; record it with mode='read-write' (without --replay)"
             if self.database.is_elsewhere(request):
                 message = f"{self.path} has the reply to this ask from another address; give the one that was recorded"
             return _with_place(Failure("replay", message), ask)

@@ -296,6 +296,17 @@ def test_a_cost_is_held_where_the_price_is_known(folder: Path) -> None:
     )
 
 
+def test_a_replay_sends_nothing(folder: Path) -> None:
+    """It answers from a store; what was not recorded is ungraded, but for an empty text, which no judge reads."""
+    store = folder / "kept.db"
+    assert graded(folder, "--replay").exit_code == 2
+    assert graded(folder, "--limit", 1, "--store", store).exit_code == 0
+    assert graded(folder, "--limit", 1, "--store", store, "--replay").exit_code == 0
+    other = graded(folder, "--store", store, "--replay", "--format", "json")
+    said = json.loads(other.stdout)
+    assert (other.exit_code, said["ungraded"], said["usage"]["calls"]) == (2, 4, 0)
+
+
 def test_calls_in_doubt_are_held_or_sent_again(folder: Path) -> None:
     """As --in-doubt says."""
     store = folder / "replies.db"

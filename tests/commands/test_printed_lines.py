@@ -105,6 +105,10 @@ def test_a_printed_line_has_all_that_was_typed(name: str) -> None:
             "rubric grade suite.yaml --baseline a.json --largest-drop 0.1",
         ),
         ("grade suite.yaml -j offline --target openai/gpt-5", "rubric grade suite.yaml -j offline"),
+        (
+            "grade suite.yaml -j offline --store kept.db --offline-replay",
+            "rubric grade suite.yaml -j offline --store kept.db --replay",
+        ),
     ],
 )
 def test_all_mistakes_are_answered_with_one_line(typed: str, line: str) -> None:
@@ -292,6 +296,8 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("grade polite.yaml reply.txt -j offline --json score,verdict", "grade polite.yaml reply.txt -j offline --format json"),
         ("grade-many polite.yaml rows.jsonl -j offline --to_json b.jsonl", "grade-many polite.yaml rows.jsonl -j offline --out b.jsonl"),
         ("grade suite.yaml -j offline --no-cache", "grade suite.yaml -j offline"),
+        ("grade-many polite.yaml rows.jsonl -j offline --store kept.db --cache-only", "grade-many polite.yaml rows.jsonl -j offline --store kept.db --replay"),
+        ("grade-many polite.yaml rows.jsonl -j offline --cache kept.db --no-network", "grade-many polite.yaml rows.jsonl -j offline --store kept.db --replay"),
         ("grade suite.yaml -j offline --compare before.jsonl", "grade suite.yaml -j offline"),
         ("grade suite.yaml::a -j offline", "grade suite.yaml --filter a -j offline"),
         ("grade polite.yaml replies.csv:answer -j offline", "grade-many polite.yaml replies.csv --column output=answer --column input=question -j offline"),
@@ -409,6 +415,8 @@ def test_a_line_that_is_printed_does_what_was_meant(typed: str, line: str) -> No
         ("grade suite.yaml -j offline --baseline /dev/fd/63 --fail-on-regression", "/dev/fd/63 is a pipe, which ends with this line; write what it gives to a file first; then without --fail-on-regression, write a line such as rubric grade suite.yaml -j offline --baseline saved.json; see"),
         ("probe polite.yaml rows.jsonl -j offline --attacks all --limit 2", "then write a line such as rubric probe polite.yaml some.jsonl -j offline; see"),
         ("prefer reply.txt gone.txt --rubric polite.yaml -j offline", "such as rubric prefer pairs.jsonl polite.yaml -j offline; see"),
+        ("grade suite.yaml -j offline -H X-Team=a", "in Python, Judge('offline', params={'extra_headers': {'X-Team': os.environ['TEAM_KEY']}}); see"),
+        ("grade-many polite.yaml rows.jsonl -j offline --header 'X-Gate: open'", "params={'extra_headers': {'X-Gate': os.environ['TEAM_KEY']}}); see"),
         ("grade suite.yaml -j offline --temperature 0.2", "{model: offline, temperature: 0.2}; see"),
         ("store ls kept.db --limit 5", "such as rubric store export kept.db | head -n 5; see"),
         ("config set judge offline", "such as rubric grade suite.yaml --judge offline; or it stands in the suite, such as judge: offline; see"),
