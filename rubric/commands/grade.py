@@ -282,7 +282,8 @@ def plan(files: Sequence[str], form: str, columns: Sequence[str], **given: Any) 
     if is_for_candidate:
         file, rubric = files[1] if files[1:] else None, inputs.rubric(files[0])
         candidate = Path(files[1]) if are_many else inputs.candidate(file, files[0])
-        planned = plan_calls(candidate, rubric, inputs.judge, columns=columns_of(columns) or None)
+        with allowing(when=inputs.allow_scripts):
+            planned = plan_calls(candidate, rubric, inputs.judge, columns=columns_of(columns) or None)
         if form == "table" and not are_many:
             print_markdown(as_markdown(rubric))
         print_result(planned, form, quiet=are_many)

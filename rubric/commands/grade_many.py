@@ -30,6 +30,7 @@ from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print
 from rubric.commands.running import FIRST, NO_GRADE, describe_plan, print_groups
 from rubric.embed import CONCURRENCY, Check, JudgeLike, RowBuilder, counted, fields, shorten, source_of
 from rubric.engine import SPENT, Shard, merge_results
+from rubric.programs import allowing
 from rubric.results import Counts, Summary
 from rubric.suites import Report
 from rubric.suites.reporters import markdown
@@ -43,6 +44,7 @@ _NAMED = 10
 
 
 _PAGES = (".html", ".htm")
+_ALLOWED = {"allow_scripts": ("--allow-scripts",)}
 
 
 @frozen
@@ -96,6 +98,7 @@ class Inputs:
     report: tuple[Path, ...] = ()
     by: str | None = None
     min_pass_rate: float | None = None
+    allow_scripts: bool = False
 
     @property
     def source(self) -> Any:
@@ -131,6 +134,8 @@ class Inputs:
         """Grade all candidates, write the results, and return their summary, with a line on those that do not pass."""
         columns, store = columns_of(self.columns), options.store_of(self.store, in_doubt=self.in_doubt)
         self._refuse_slots(rubric, columns)
+        if rubric.starts_programs and not self.allow_scripts:
+            raise WrongLineError(f"{name} starts programs, with the rights of this process", _ALLOWED)
         given, done = self._to_ask(name, rubric, judge, columns)
         self._refuse_other_results(columns)
         if not self.quiet:
@@ -141,6 +146,7 @@ class Inputs:
         noted = _Noted(self.called, keeper, keeps=bool(self.report) or self.by is not None)
         try:
             with (
+                allowing(when=self.allow_scripts),
                 grade_candidates(
                     given,
                     rubric,
@@ -304,7 +310,7 @@ def _check(context: click.Context) -> None:
 @click.argument("candidates", nargs=-1, required=True, metavar="CANDIDATES...", type=options.PATH)
 @options.take(
     f"{options.JUDGE} threshold out report by keep rerun store replay in_doubt max_cost max_calls prices rpm tpm "
-    "concurrency shard limit columns min_pass_rate form quiet color",
+    "concurrency shard limit columns allow_scripts min_pass_rate form quiet color",
     out=_check_out,
     shard=lambda _, __, text: None if text is None else Shard.parse(text),
 )

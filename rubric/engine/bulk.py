@@ -25,8 +25,8 @@ from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
 from rubric.values.candidates import Candidate
 from rubric.values.judges import AnyJudge
-from rubric.values.requests import Failure, Limiter
-from rubric.values.rubrics import Rubric
+from rubric.values.requests import PROGRAMS, Failure, Limiter
+from rubric.values.rubrics import Rubric, programs_in
 
 if TYPE_CHECKING:
     from rubric.engine.budget import Budget
@@ -134,6 +134,10 @@ def _job(
     refuse_column(rubric, candidates)
     checked = checked_rubrics(rubric)
     judges = judge_or_default(judge)
+    for name in (n for each in (checked if isinstance(checked, tuple) else [checked]) for n in programs_in(each)):
+        if PROGRAMS.get() is None:  # else all other criteria would be paid for, and no candidate graded
+            cure = "with rubric.programs.allowing(): grades = grade_many(candidates, rubric, judge).collect()"
+            raise DefinitionError("rubric", f"{name} is a program, which starts only where you allow it: {cure}")
     source = source_of(candidates, columns)
     if isinstance(checked, tuple):
         source.check_rubrics(len(checked))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
@@ -304,8 +305,12 @@ def plan(
     from rubric.models.token_counts import count_tokens, worst_cost  # noqa: PLC0415 - as above
 
     judges, checked = judge_or_default(judge), checked_rubrics(rubric, given_rubric)
-    if isinstance(candidates, str) and names_a_file(candidates) and holds_many(Path(candidates)):
-        candidates = Path(candidates)  # as `grade_many` takes it; no text that is graded looks like this
+    if isinstance(candidates, str) and names_a_file(candidates):
+        # As `grade_many` takes it; no text that is graded looks like this.
+        candidates = Path(candidates) if holds_many(Path(candidates)) else candidates
+    elif isinstance(candidates, str) and not candidates.startswith(("//", "\\")) and os.path.exists(candidates):  # noqa: PTH110 - it raises for no text
+        cure = f"write Path({candidates!r}) to have it read, or Candidate({candidates!r}) for these words"
+        raise DefinitionError("candidates", f"there is a file or a folder {candidates!r}, and it is a text; {cure}")
     is_file_of_one = isinstance(candidates, Path) and not holds_many(candidates)
     if is_file_of_one or isinstance(candidates, Candidate | str | Mapping):
         candidates = [one_candidate(candidates)]

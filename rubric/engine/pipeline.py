@@ -380,7 +380,7 @@ def _send(transport: Transport, spent: Spent, budget: Budget | None, ask: Ask) -
 async def _run(ask: Ask, program: Launcher, spent: Spent, budget: Budget | None) -> Outcome:
     """Run *program*, count its cost, and charge *budget* with it, which nothing can hold back."""
     run = PROGRAMS.get()
-    outcome = forbidden(ask.criteria[0], program) if run is None else await run(ask)
+    outcome = forbidden(ask.criteria[0], program.scripts) if run is None else await run(ask)
     spent.add(outcome.usage)
     if budget is not None:
         budget.charge(outcome.usage)

@@ -67,7 +67,7 @@ def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
         case checks.Similar():
             return _as_unjudged(criterion, "unsupported", f"{check}: only a criterion itself can ask for embeddings")
         case checks.Script():
-            return Unjudged(criterion.id, forbidden(criterion, check))
+            return Unjudged(criterion.id, forbidden(criterion, check.scripts))
         case RunRule() | RunRules():
             return _check_rule(criterion, check, candidate)
         case checks.Calls():
@@ -81,10 +81,10 @@ def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
             return Scored(criterion.id, float(met), met, why)
 
 
-def forbidden(criterion: Criterion, program: checks.Launcher) -> Failure:
-    """Return why *criterion* is not judged where its *program* may not run."""
+def forbidden(criterion: Criterion, programs: tuple[str, ...]) -> Failure:
+    """Return why *criterion* is not judged where its *programs* may not run."""
     cure = "allow_scripts=True in a suite's run (--allow-scripts), or `with rubric.programs.allowing():`"
-    why = f"{', '.join(program.scripts)} runs only where programs are allowed: {cure}"
+    why = f"{', '.join(programs)} runs only where programs are allowed: {cure}"
     return Failure("unsupported", shorten(why), criterion=criterion.id)
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from attrs import evolve, field, frozen
 
 from rubric.grading.candidate_parts import SEGMENTS, asked_parts, in_segments, no_answer
-from rubric.grading.code_checks import decide, is_of_view
+from rubric.grading.code_checks import decide, forbidden, is_of_view
 from rubric.grading.prompting import STEPS, SharedPrompt, as_question, compose, group_criteria, shared_prompt
 from rubric.grading.similarity import embedding_ask
 from rubric.grading.tool_use import most_of_a_turn, offer_tools
@@ -21,7 +21,7 @@ from rubric.values.checks import Check, Similar, Within
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Unjudged
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
-from rubric.values.requests import Ask
+from rubric.values.requests import PROGRAMS, Ask
 from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree
 
@@ -247,6 +247,8 @@ class _Planner:
         free = tuple(c.id for c in criteria if c.id not in asked)
         limits = [decide(c, candidate) for c in criteria if isinstance(c.answer, Within)]
         lost = tuple(f"{each.id}: {each.failure.message}" for each in limits if isinstance(each, Unjudged))
+        if PROGRAMS.get() is None:
+            lost += tuple(f"{c.id}: {forbidden(c, c.programs).message}" for c in criteria if c.programs)
         plans = [self._of_group(rubric, group, guidelines) for group in group_criteria(judged, self.judge)]
         return Plan.total([Plan(free=free, unjudged=lost), *plans])
 

@@ -72,7 +72,7 @@ def programs_first(steps: Steps[T], *, allowed: bool) -> Steps[T]:
         for one, known in ran:
             if one.program is program and one.criteria[0] is ask.criteria[0] and one.about == ask.about:
                 return evolve(known, usage=Usage())  # it is paid for already
-        (got,) = (yield (ask,)) if allowed else (forbidden(ask.criteria[0], program),)
+        (got,) = (yield (ask,)) if allowed else (forbidden(ask.criteria[0], program.scripts),)
         ran.append((ask, got))
         return got
 

@@ -169,7 +169,9 @@ def assert_grade(
     _record(mapped(result))
     if not isinstance(result, Grade):
         told, replay = result.explain(), _run.config.getoption("--rubric-replay") if _run is not None else None
-        raise UngradedTest(told.replace("mode='read-write' (without --replay)", f"--rubric-store {replay}") if replay else told)
+        raise UngradedTest(
+            told.replace("mode='read-write' (without --replay)", f"--rubric-store {replay}") if replay else told
+        )
     gated = bool(result.gates) and not result.rubric.negate  # in a negated rubric a failed gate is welcome
     if result.passed if at_least is None else not gated and result.score >= at_least - TOLERANCE:
         return result

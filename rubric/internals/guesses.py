@@ -495,13 +495,34 @@ def word_cure(part: str, owner: str, word: str, known: Collection[str], seen: Co
 _FEWEST_PERCENT = 10  # a smaller number may as well be one of a scale from 1 to 5
 
 
+_PATH = re.compile(
+    r"""(?:(?:candidate\.)?(?:output|json)(?=[.\[])|\$(?=[.\[]))?\.?([\w$]*(?:\.\w+|\[(\d+|'\w+'|"\w+")\])*)"""
+)
+
+
+def _field_cure(path: str, before: str) -> str:
+    """Return what is written for `on`, the *path* of a field of JSON: a function in Python, a transform in a file."""
+    keys = re.findall(r"\w+", path)
+    if before:
+        code = "".join(f"[{key}]" if key.isdigit() else f"[{key!r}]" for key in keys)
+        read = f"lambda it: attrs.evolve(it, output=str(json.loads(it.output){code}))"
+        return f"; of an output that is JSON, write {before}{read}"
+    said = "output" + "".join(f"[{key}]" if key.isdigit() else f".{key}" for key in keys)
+    shown = f"'{said}'" if "[" in said else said
+    return f"; a field of an output that is JSON is a transform, such as on: {{transform: {shown}}}"
+
+
 def value_cure(found: object, message: str, before: str = "", *, is_threshold: bool = False) -> str:
     """Return the end of *message* on a value that was *found* in another form: "80%", "4/5", "2", 80, "negative"."""
     text = str(found).strip()
+    if "sub-agent NAME" in message and re.search(r"[.\[]", text) and (place := _PATH.fullmatch(text)):
+        return _field_cure(place[1], before)
     for cure, words in cures_in("values", "every") if message.startswith("unknown value") else ():
         is_near = text in words or ("did you mean" not in message and misspelt(text, words))
         if is_near and {*(re.findall(r"'(\w+)'", cure) or [cure])} <= {*re.findall(r"\w+", message)}:
             return f"; {cure}" if " " in cure else f"; did you mean {cure!r}?"
+    if "sub-agent NAME" in message and text.isidentifier() and "did you mean" not in message:
+        return _field_cure(text, before)
     if isinstance(found, str) and re.fullmatch(r"(?a)-?\d{1,9}(\.\d{1,9})?|true|false", text):
         shown = f": {text.capitalize()}" if before else ""  # in a file it stands on the line
         return f"; take the quotes off{shown}" if re.search("number|True or False", message) else ""

@@ -604,10 +604,11 @@ def test_scripts_need_leave(tmp_path: Path) -> None:
     suite.write_text(f"suite: x\ncases: [{{id: a, output: Hi, rubric: [{{check: {{script: {script}}}}}]}}]\n")
     rubric.write_text(f"criteria: [{{check: {{script: {script}}}}}]\n")
     reply.write_text("Hi")
-    for files in ([str(suite)], [str(rubric), str(reply)]):
-        assert run("grade", *files, "-j", "offline").exit_code == 2
+    for name, *files in (("grade", suite), ("grade", rubric, reply), ("grade-many", rubric, reply)):
+        words = [name, *map(str, files), "-j", "offline"]
+        assert run(*words).exit_code == 2
         assert not witness.exists()
-        assert run("grade", *files, "-j", "offline", "--allow-scripts").exit_code == 0
+        assert run(*words, "--allow-scripts").exit_code == 0
         witness.unlink()
 
 

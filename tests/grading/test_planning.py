@@ -104,6 +104,20 @@ def test_a_plan_takes_what_a_run_takes(tmp_path: Path) -> None:
     )
 
 
+def test_a_word_that_names_a_folder_is_not_planned_as_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`grade_many` reads the folder; each of the two lines that are printed says which is meant."""
+    monkeypatch.chdir(tmp_path)
+    Path("code").mkdir()
+    for name in ("a.txt", "b.txt"):
+        Path("code", name).write_text("Thanks.", encoding="utf-8")
+    for given in ("code", str(tmp_path / "code")):
+        with pytest.raises(DefinitionError, match=r"write Path\(.*code'\) to have it read, or Candidate\(.*code'\)"):
+            plan(given, "Is polite", "offline")
+    assert plan(Path("code"), "Is polite", "offline").most == 2
+    assert plan(Candidate("code"), "Is polite", "offline").most == 1
+    assert plan("words", "Is polite", "offline").most == 1
+
+
 def test_a_plan_says_what_usual_replies_cost() -> None:
     """Between both ends, by a share of the longest reply that can be worked out by hand."""
     told = plan("We thank you.", PLAIN, Judge("openai/gpt-5-mini", max_tokens=4_000))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Callable, Iterable
 from decimal import Decimal
@@ -10,6 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import attrs
 import click
 import numpy as np
 import pandas as pd
@@ -725,3 +727,60 @@ def test_one_of_a_kind_has_no_plural() -> None:
     suite = Suite("a", [Case("x", Rubric("r", ["Is y"]), output="y")])
     shown = f"{suite!r} {suite.run('offline').grades!r} {suite.run('offline').grades[0]!r} {suite.plan('offline')!r}"
     assert not re.search(r"\b1 (cases|calls|criteria|results)\b", shown), shown
+
+
+@each_row(
+    ("typed", "transform", "code"),
+    [
+        ("summary", "output.summary", "['summary']"),
+        ("$.status", "output.status", "['status']"),
+        ("output.status", "output.status", "['status']"),
+        ("json.summary", "output.summary", "['summary']"),
+        ("output['a'][0]", "'output.a[0]'", "['a'][0]"),
+        ("$.rows[0].text", "'output.rows[0].text'", "['rows'][0]['text']"),
+    ],
+)
+def test_a_field_of_json_is_answered_with_what_reads_it(typed: str, transform: str, code: str) -> None:
+    """In a file it is a transform, in Python a function, and both read the field that was typed."""
+    said = {"summary": "Yes", "status": "Yes", "a": ["Yes"], "rows": [{"text": "Yes"}]}
+    with pytest.raises(DefinitionError) as error:
+        Criterion("Is polite", on=typed)
+    line = str(error.value).rpartition("write on=")[2]
+    assert code in line
+    on = eval(line, {"attrs": attrs, "json": json})  # noqa: S307 - it is printed to be run
+    with pytest.raises(LoadError) as problem:
+        loads(f"rubric: r\ncriteria: [{{text: Is polite, on: {json.dumps(typed)}}}]")
+    assert str(problem.value).endswith(f"such as on: {{transform: {transform}}}")
+    (view,) = loads(f"rubric: r\ncriteria: [{{text: Is polite, on: {{transform: {transform}}}}}]")
+    for made in (on, view.on):
+        assert made(Candidate(json.dumps(said))).output == "Yes"
+
+
+@each_row(
+    ("typed", "said"),
+    [
+        ("output", "did you mean 'conversation'"),
+        ("assistant", "'conversation', or of each turn"),
+        ("user", "leave it out"),
+    ],
+)
+def test_what_is_asked_of_the_whole_is_no_field(typed: str, said: str) -> None:
+    """The names of parts of a conversation are answered as such."""
+    with pytest.raises(DefinitionError, match=said):
+        Criterion("Is polite", on=typed)
+
+
+@each_row("word", ["stop_at_gate", "stop_on_fail", "short_circuit", "gate_first", "fail_fast"])
+def test_a_judge_is_spared_by_a_condition(word: str) -> None:
+    """Each place where it is typed says so, with a condition in the form of that place."""
+    given: Any = {word: True}
+    for call in (
+        lambda: Rubric("r", ["Is polite"], **given),
+        lambda: Criterion("Is polite", **given),
+        lambda: Rubric("r").requires("Is polite", **given),
+    ):
+        with pytest.raises(DefinitionError, match=r"when=lambda reply: .*grades\.passed"):
+            call()
+    for text in (f"criteria: [Is polite]\n{word}: true", f"criteria: [{{text: Is polite, {word}: true}}]"):
+        with pytest.raises(LoadError, match=r"when: \{contains: .*grades\.passed"):
+            loads(f"rubric: r\n{text}")

@@ -12,7 +12,23 @@ from typing import Any
 
 import pytest
 
-from rubric import Budget, Candidate, Criterion, Holds, Jury, Rubric, Suite, ToolCall, When, evaluate, grade, grade_many
+from rubric import (
+    Budget,
+    Candidate,
+    Criterion,
+    DefinitionError,
+    Holds,
+    Judge,
+    Jury,
+    Rubric,
+    Suite,
+    ToolCall,
+    When,
+    evaluate,
+    grade,
+    grade_many,
+    plan,
+)
 from rubric.programs import ProgramError, allowing
 from rubric.programs.scripts import Runner
 from rubric.results.report_rows import Row
@@ -397,3 +413,17 @@ def test_a_script_that_fails_for_a_turn_leaves_all_of_them_unjudged() -> None:
     row = Suite("s", [case]).run(allow_scripts=True)["a"]
     assert row.status == "ungraded"
     assert "exit code 3" in row.reason
+
+
+def test_many_candidates_are_not_paid_for_where_a_program_may_not_start() -> None:
+    """`grade_many` refuses before the first call, the plan says so, and the line that is printed works."""
+    rubric, asked = by(python("print('{\"pass\": true}')")).expects("Is polite", id="polite"), list[object]()
+    judge = Judge(lambda messages: asked.append(messages) or '{"verdict": true}', identity="v1")
+    with pytest.raises(DefinitionError, match=r"with rubric\.programs\.allowing\(\): grades = grade_many"):
+        grade_many(["Hi"], rubric, judge)
+    assert asked == []
+    assert "certain to stay unjudged" in plan("Hi there", rubric, judge).line()
+    with allowing():
+        grades = grade_many(["Hi"], rubric, judge).collect()
+        assert plan("Hi there", rubric, judge).unjudged == ()
+    assert (grades.pass_rate, len(asked)) == (1.0, 1)

@@ -60,6 +60,7 @@ from rubric.formats.assertions.tool_calls import Used
 from rubric.formats.fields import read_all, reader_of
 from rubric.formats.javascript import JavaScript, Transform, Transformed, inline
 from rubric.formats.python import is_python, python_data, python_script
+from rubric.internals.guesses import key_cure
 from rubric.programs.javascript import Program
 from rubric.suites.output_choice import MaxScore, SelectBest
 from rubric.values import Script, Within
@@ -424,14 +425,14 @@ def read_transform(given: Mapping[str, Any]) -> Transform:
     return Transform(programs, FrozenMap(variables), shared, context, images)
 
 
-def _check_keys(given: Iterable[str], known: Iterable[str]) -> None:
+def _check_keys(given: Iterable[str], known: Iterable[str], owner: str = "") -> None:
     for key in {*given} - {*known}:
-        raise DefinitionError(key, f"unknown key{fields.suggest(str(key), sorted(known))}")
+        raise DefinitionError(key, f"unknown key{key_cure(owner, key, sorted(known))}")
 
 
 def read_view(given: Mapping[str, Any]) -> Transform:
     """Return the transform that a criterion is `on`; raises DefinitionError: it is none."""
-    _check_keys(given, ("transform", "variables", "shared", "context", "images"))
+    _check_keys(given, ("transform", "variables", "shared", "context", "images"), "View")
     return read_transform(given)
 
 
