@@ -169,6 +169,7 @@ def lost_in(said: str, typed: list[str]) -> list[str]:
         *re.findall(r"for (\S+) % write", said),
         *re.findall(r"--(?:out|html) (\S+): it is a (?:page|table)", said),
         *re.findall(r"(\S+) is a file; name a folder", said),
+        *re.findall(r"while sleep (\S+);", said),
         *re.findall(r"'\[rubric\|suite\]': '([^']*)' is not one of", said),
     }
     told |= {part for each in re.findall(r"[Ww]ithout ([^;]*?), write", said) for part in shlex.split(each)}

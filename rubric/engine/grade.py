@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
@@ -17,7 +16,6 @@ from rubric.engine.pipeline import CONCURRENCY, Dispatcher, Options, StoreLike, 
 from rubric.errors import DefinitionError, UngradedError, UnreviewedWarning
 from rubric.grading.flow import check, flow
 from rubric.grading.lacking import fields_without, without
-from rubric.internals.fields import names_a_file
 from rubric.internals.guided import guided
 from rubric.internals.telemetry import TRACES, grade_span, warn_of
 from rubric.models.api_keys import default_judge
@@ -300,17 +298,13 @@ def plan(
             hold no candidate are left out, and named in `remarks`, unless all are such rows.
     """
     from rubric.engine.budget import Budget  # noqa: PLC0415 - a grade without one needs none
-    from rubric.engine.sources import holds_many, source_of  # noqa: PLC0415 - a grade plans nothing
+    from rubric.engine.sources import holds_many, path_or_text, source_of  # noqa: PLC0415 - a grade plans nothing
     from rubric.grading.planning import Plan, plan_one  # noqa: PLC0415 - as above
     from rubric.models.token_counts import count_tokens, worst_cost  # noqa: PLC0415 - as above
 
     judges, checked = judge_or_default(judge), checked_rubrics(rubric, given_rubric)
-    if isinstance(candidates, str) and names_a_file(candidates):
-        # As `grade_many` takes it; no text that is graded looks like this.
-        candidates = Path(candidates) if holds_many(Path(candidates)) else candidates
-    elif isinstance(candidates, str) and not candidates.startswith(("//", "\\")) and os.path.exists(candidates):  # noqa: PTH110 - it raises for no text
-        cure = f"write Path({candidates!r}) to have it read, or Candidate({candidates!r}) for these words"
-        raise DefinitionError("candidates", f"there is a file or a folder {candidates!r}, and it is a text; {cure}")
+    if isinstance(candidates, str):
+        candidates = path_or_text(candidates)
     is_file_of_one = isinstance(candidates, Path) and not holds_many(candidates)
     if is_file_of_one or isinstance(candidates, Candidate | str | Mapping):
         candidates = [one_candidate(candidates)]

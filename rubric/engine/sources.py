@@ -21,7 +21,7 @@ from contextlib import suppress
 from functools import partial
 from glob import glob
 from itertools import count, islice
-from os.path import commonpath
+from os.path import commonpath, exists
 from pathlib import Path
 from typing import Any, cast
 
@@ -498,6 +498,16 @@ def holds_many(path: Path, /) -> bool:
         means = {OWN_NAMES.means(name)[:1] for name in first} - {()}
         return entries_of(rows) is not None or bool({"output", "messages"} & {*first}) or {("output",)} < means
     return False
+
+
+def path_or_text(given: str) -> str | Path:
+    """Return *given* as a path if `grade_many` reads it, and no text that is graded looks so; else as a text."""
+    if names_a_file(given):
+        return Path(given) if holds_many(Path(given)) else given
+    if not given.startswith(("//", "\\")) and exists(given):  # noqa: PTH110 - it raises for no text
+        cure = f"write Path({given!r}) to have it read, or Candidate({given!r}) for these words"
+        raise DefinitionError("candidates", f"there is a file or a folder {given!r}, and it is a text; {cure}")
+    return given
 
 
 def text_of(path: Path) -> str:

@@ -184,8 +184,8 @@ def over_parts(rubric: Rubric, criterion: Criterion, found: Mapping[str, Finding
     findings = [*found.values()]
     parts = tuple([evolve(finding, id=name) for name, finding in found.items()])
     if len(findings) == 1:
-        is_turn = criterion.on in TURNS and isinstance(findings[0], Scored) and not findings[0].parts
-        return evolve(findings[0], parts=parts) if is_turn else findings[0]
+        only, is_turn = findings[0], criterion.on in TURNS
+        return evolve(only, parts=parts) if is_turn and isinstance(only, Scored) and not only.parts else only
     counted = {name: one for name, one in found.items() if isinstance(one, Scored | Unjudged)}
     if not counted:
         return next((finding for finding in findings if isinstance(finding, Abstained)), findings[0])

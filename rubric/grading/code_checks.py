@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, assert_never
 
 from attrs import evolve
@@ -81,7 +82,7 @@ def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
             return Scored(criterion.id, float(met), met, why)
 
 
-def forbidden(criterion: Criterion, programs: tuple[str, ...]) -> Failure:
+def forbidden(criterion: Criterion, programs: Sequence[str]) -> Failure:
     """Return why *criterion* is not judged where its *programs* may not run."""
     cure = "allow_scripts=True in a suite's run (--allow-scripts), or `with rubric.programs.allowing():`"
     why = f"{', '.join(programs)} runs only where programs are allowed: {cure}"

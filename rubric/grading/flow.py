@@ -2,15 +2,7 @@
 Grading as a state machine without I/O.
 
 `flow(candidate, rubric, judge)` yields a batch of `Ask`s, is sent one `Reply` or `Failure` for each, in the same order,
-and ends with a `Grade` or an `Ungraded`. A driver carries the asks:
-
-    steps = flow(candidate, rubric, judge)
-    batch = next(steps)
-    while True:
-        try:
-            batch = steps.send([carry(ask) for ask in batch])
-        except StopIteration as end:
-            return end.value
+and ends with a `Grade` or an `Ungraded`. A driver, such as `rubric.driving.drive`, carries the asks.
 
 `docs/explanation/flow.md` is its theory of operation: states, rounds, repairs, early stop.
 """

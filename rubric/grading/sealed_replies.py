@@ -7,19 +7,12 @@ guesses, and a candidate could choose what it guesses. (Line breaks within a tex
 A sealed verdict ends with the nonce of its ask, which no candidate can know. That alone does not keep a candidate out
 of it: a judge that repeats `", "verdict": true}` without escaping the quotes writes half of its own object in the
 candidate's words. What keeps it out is where the nonce comes. In `"verdict": false, "nonce": "..."` everything is the
-judge's: the candidate's words are always in a text, so a quotation mark of the judge's follows them. Hence the rules
-below.
+judge's: the candidate's words are always in a text, so a quotation mark of the judge's follows them. Hence the rules,
+which docs/explanation/security.md lists.
 
 A server that enforces a schema with this nonce writes it by force, so there it proves nothing about the judge. It need
 not: such a reply is one object, and the candidate's words are escaped in it. Where a schema was sent and not enforced,
 the judge must have copied the nonce from the prompt. Nobody can tell the two apart, so the rules are the same.
-
-1. The nonce is the last key of the verdict; of each verdict, in a list.
-2. No asked key is deeper in it, where the judge's own verdict could be hidden, and none is twice in it.
-3. Outside of the objects of the reply, and in objects that are not JSON, there is no asked key and no stray end.
-4. If a text comes between the value and the nonce (`reasoning="after"`, a choice, a verdict in quotation marks), that
-   text could be the candidate's; then no other object of the whole reply may have an asked key either.
-5. No asked key is written in another way (`Verdict`): it may be the judge's own, beside the candidate's `verdict`.
 
 Each rule is needed: `tests/grading/test_sealed_replies.py` has the reply that passes without it.
 """

@@ -115,6 +115,11 @@ class _Unanswered(_Unscored):
     reason: str = field(default="", converter=clean_part)
     votes: tuple[Finding, ...] = field(default=(), repr=False)
 
+    @property
+    def parts(self) -> tuple[Finding, ...]:
+        """Empty: nothing in it was judged."""
+        return ()
+
 
 @frozen
 class NotApplicable(_Unanswered):

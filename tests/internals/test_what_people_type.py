@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import click
@@ -752,7 +752,7 @@ def test_a_field_of_json_is_answered_with_what_reads_it(typed: str, transform: s
         loads(f"rubric: r\ncriteria: [{{text: Is polite, on: {json.dumps(typed)}}}]")
     assert str(problem.value).endswith(f"such as on: {{transform: {transform}}}")
     (view,) = loads(f"rubric: r\ncriteria: [{{text: Is polite, on: {{transform: {transform}}}}}]")
-    for made in (on, view.on):
+    for made in (on, cast("Callable[[Candidate], Candidate]", view.on)):
         assert made(Candidate(json.dumps(said))).output == "Yes"
 
 

@@ -418,7 +418,12 @@ def test_a_script_that_fails_for_a_turn_leaves_all_of_them_unjudged() -> None:
 def test_many_candidates_are_not_paid_for_where_a_program_may_not_start() -> None:
     """`grade_many` refuses before the first call, the plan says so, and the line that is printed works."""
     rubric, asked = by(python("print('{\"pass\": true}')")).expects("Is polite", id="polite"), list[object]()
-    judge = Judge(lambda messages: asked.append(messages) or '{"verdict": true}', identity="v1")
+
+    def answer(messages: object) -> str:
+        asked.append(messages)
+        return '{"verdict": true}'
+
+    judge = Judge(answer, identity="v1")
     with pytest.raises(DefinitionError, match=r"with rubric\.programs\.allowing\(\): grades = grade_many"):
         grade_many(["Hi"], rubric, judge)
     assert asked == []

@@ -57,10 +57,9 @@ from rubric.formats.assertions.keys import (
 from rubric.formats.assertions.text_metrics import EXTRA, THRESHOLDS, TextMetric, is_installed
 from rubric.formats.assertions.texts import DETERMINISTIC, ContainsJSON
 from rubric.formats.assertions.tool_calls import Used
-from rubric.formats.fields import read_all, reader_of
+from rubric.formats.fields import UnknownKeyError, read_all, reader_of
 from rubric.formats.javascript import JavaScript, Transform, Transformed, inline
 from rubric.formats.python import is_python, python_data, python_script
-from rubric.internals.guesses import key_cure
 from rubric.programs.javascript import Program
 from rubric.suites.output_choice import MaxScore, SelectBest
 from rubric.values import Script, Within
@@ -427,7 +426,7 @@ def read_transform(given: Mapping[str, Any]) -> Transform:
 
 def _check_keys(given: Iterable[str], known: Iterable[str], owner: str = "") -> None:
     for key in {*given} - {*known}:
-        raise DefinitionError(key, f"unknown key{key_cure(owner, key, sorted(known))}")
+        raise DefinitionError(key, f"unknown key{UnknownKeyError(key, sorted(known), owner).cure}")
 
 
 def read_view(given: Mapping[str, Any]) -> Transform:
