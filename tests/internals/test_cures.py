@@ -412,11 +412,14 @@ def test_a_key_of_another_system_is_answered_with_ours(kind: str, key: str) -> N
             "When": when,
             "Similar": similar,
             "Within": within,
+            "View": (view := {"transform": "output"}),
         }
         if kind == "When":
             data["criteria"][0]["when"] = when
         if kind == "DecisionTree":
             data["criteria"][0]["tree"] = tree
+        if kind == "View":
+            data["criteria"][0]["on"] = view
         owner, _, of_kind = kind.partition(".")
         at = (own | of_suite)[owner]
         at.pop(key, None)
