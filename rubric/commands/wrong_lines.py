@@ -135,7 +135,7 @@ def with_own(said: str, files: Iterable[str], typed: Collection[str]) -> str:
         if Path(word).suffix in _PAGES[Path(word).exists() :] or f".{word}" in _PAGES:
             said = said.replace("--out results.csv", f"--out {word if '.' in word else f'results.{word}'}")
     said = re.sub(r",? such as [^;]*\{line\|[^;]*", "", said)
-    models = [word for word in dict.fromkeys(typed) if MODEL.fullmatch(word)]
+    models = [word for word in dict.fromkeys(typed) if MODEL.fullmatch(word) and word != "gpt-5"]  # after its vendor
     written = [file for file in (*rubrics, *own["suite.yaml"]) if Path(file).is_file()]  # whose own models are kept
     if len(models) == 1 and not any(b"openai/gpt-5" in Path(file).read_bytes() for file in written):
         said = re.sub(r"(?<!--target )openai/gpt-5(?![.\w-])", models[0], said)
