@@ -5,14 +5,11 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator
-from contextlib import chdir
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
-from rubric import LoadError, Rubric, grade, load, loads
+from rubric import LoadError, grade, loads
 from rubric.formats.document import plain
 from rubric.formats.files import parse
 from rubric.formats.yaml import on_a_line
@@ -604,62 +601,3 @@ def test_a_deep_tree_with_a_mistake_is_refused_as_fast_as_a_flat_one() -> None:
     for _ in range(40):
         tree = f"{{ask: a?, yes: {tree}, no: 0}}"
     assert refusal_of(f"tree: {tree}").count("rite {ask: x?, yes: 1, no: 0}") == 1
-
-
-BASE = "rubric: base\ncriteria:\n  - {id: answers, text: Answers the question, weight: 2}\n  - {id: polite, text: Is polite}\n"
-
-
-@each_row(
-    ("typed", "meant"),
-    [
-        (
-            "extends: base.yaml\nrubric: team\ncriteria:\n  - {id: answers, weight: 5}\n  - Names the order number",
-            Rubric("team")
-            .expects("Answers the question", id="answers", weight=5)
-            .expects("Is polite", id="polite")
-            .expects("Names the order number"),
-        ),
-        (
-            "base: ./base.yaml\nweights: {answers: 5}\nthreshold: 0.9\ncriteria: [{text: Is short, required: true}]",
-            Rubric("base", threshold=0.9)
-            .expects("Answers the question", id="answers", weight=5)
-            .expects("Is polite", id="polite")
-            .requires("Is short"),
-        ),
-        (
-            "use: base.yaml\ncriteria: [{id: polite, text: Is kind, required: true}]",
-            Rubric("base").expects("Answers the question", id="answers", weight=2).requires("Is kind", id="polite"),
-        ),
-    ],
-)  # fmt: skip
-def test_a_file_that_is_taken_from_another_is_told_the_script_that_writes_it(typed: str, meant: Rubric) -> None:
-    """The line runs as it is printed, in the folder of both files, and the file that it writes is what was meant."""
-    with TemporaryDirectory() as folder, chdir(folder):
-        Path("base.yaml").write_text(BASE)
-        Path("mine.yaml").write_text(typed)
-        with pytest.raises(LoadError, match="a script writes this file; write ") as refused:
-            load("mine.yaml")
-        (problem,) = refused.value.problems
-        exec(problem.message.partition("; write ")[2], {})  # noqa: S102 - the line that was printed
-        assert load("team.yaml") == meant
-
-
-@each_row(
-    "typed",
-    [
-        "extends: base.yaml\ncriteria: [{id: nothing, weight: 5}]",
-        "extends: mine.yaml\ncriteria: [Is short]",
-        "extends: ../base.yaml\ncriteria: [Is short]",
-        "extends: none.yaml\ncriteria: [Is short]",
-        "extends: base.yaml\nexclude: [polite]",
-        "extends: base.yaml\nlevels: {1: no, 2: yes}",
-    ],
-)
-def test_no_script_is_printed_that_would_fail_or_lose_what_was_typed(typed: str) -> None:
-    """An id that is not there, a file that is not there or elsewhere or itself, a key without a verb."""
-    with TemporaryDirectory() as folder, chdir(folder):
-        Path("base.yaml").write_text(BASE)
-        Path("mine.yaml").write_text(typed)
-        with pytest.raises(LoadError, match="copy its criteria") as refused:
-            load("mine.yaml")
-        assert "a script writes" not in str(refused.value)

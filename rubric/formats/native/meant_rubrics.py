@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from rubric.formats.fields import KEYS, MOST
-from rubric.formats.files import read_text
 from rubric.formats.native.meant import name_in, reads
-from rubric.formats.notes import Loading
-from rubric.internals.cure_lines import imports_of
-from rubric.internals.fields import names_a_file
 from rubric.internals.guesses import criteria_of, roles, word_cure
 from rubric.values.criteria import Criterion
 from rubric.values.rubric_tests import RubricTest
@@ -67,31 +62,6 @@ def criteria_apart(
             rows += own
             used[key] = True
     return [*used], rows
-
-
-def script_of(given: dict[Any, Any], loading: Loading, read: Callable[[str], Rubric]) -> tuple[str, str]:
-    """
-    Return the key by which *given* takes from another file, and the line that writes what is meant; '' if none.
-
-    The line has been run, on the rubric that *read* makes of the text of the other file.
-    """
-    key = next((key for key in _FROM if isinstance(name := given.get(key), str) and names_a_file(name)), "")
-    rows, calls = given.get("criteria", []), list[tuple[str, Any, dict[str, Any]]]()
-    if not key or loading.folder is None or given.keys() - {key, "rubric", "criteria", "weights", "threshold"}:
-        return "", ""
-    with suppress(Exception):  # a part of it is not there, or has no verb: then no line is meant
-        made, code = read(read_text(loading.folder / given[key], loading.root)), f"load({given[key]!r})"
-        for row in rows:
-            rest = {**row} if isinstance(row, dict) and row.get("id") in made.ids else {}
-            calls.append(("revising", rest.pop("id"), rest) if rest else ("adding", row, {}))
-        calls += [("revising", id_, {"weight": weight}) for id_, weight in given.get("weights", {}).items()]
-        calls += [("passing_at", given["threshold"], {})] if "threshold" in given else []
-        for verb, first, named in calls:
-            made = getattr(made, verb)(first, **named)
-            code += f".{verb}({', '.join([repr(first), *(f'{name}={value!r}' for name, value in named.items())])})"
-        code = f"attrs.evolve({code}, name={given['rubric']!r})" if "rubric" in given else code
-        return key, f"{imports_of(f'dump({code})', whole=True)}dump({code}, 'team.yaml')"
-    return "", ""
 
 
 _VERDICTS = ("expect", "expects", "expected", "verdict", "label", "outcome", "result", "assert", "passes", "fails")

@@ -14,12 +14,11 @@ from rubric.errors import DefinitionError, DumpError, LoadError
 from rubric.formats import fields
 from rubric.formats.document import KeyPath
 from rubric.formats.fields import WRITERS, Data, Gathering, mismatch
-from rubric.formats.files import parse
 from rubric.formats.files import read_text as read_text_of
 from rubric.formats.native.answers import ANSWERS, AnswerKey, write_answer
 from rubric.formats.native.checks import read_check
 from rubric.formats.native.meant import CONDITIONS, meant_criterion, meant_tree, read_or_tell, reads, trying
-from rubric.formats.native.meant_rubrics import criteria_apart, meant_test, script_of
+from rubric.formats.native.meant_rubrics import criteria_apart, meant_test
 from rubric.formats.native.meant_whole import has_all
 from rubric.formats.native.runs import read_candidate
 from rubric.formats.notes import Loading
@@ -181,11 +180,6 @@ def read_rubric(data: Any) -> Rubric:
     """Return a rubric: a mapping with one of `criteria`, `text` and `tree`; something in it counts."""
     given = _as_mapping(data)
     gathering = Gathering()
-    key, line = script_of(given, loading_of(), _read_other)
-    with gathering.at(key):
-        if key:
-            raise fields.WrongKeyError("", f"no other file is read here; a script writes this file; write {line}")
-    gathering.finish()
     given = _with_apart(given, gathering)
     kinds = [key for key in given if key in KINDS]
     known = {*KINDS, *fields.KEYS[Rubric].values()}
@@ -217,11 +211,6 @@ def read_rubric(data: Any) -> Rubric:
             test.check(rubric, f"tests[{index}]")
     gathering.finish()
     return rubric
-
-
-def _read_other(text: str) -> Rubric:
-    with reading_from(Loading()):  # it takes from no other file, nor from this one
-        return fields.read_as(read_rubric, parse(text, "", "yaml"))
 
 
 def _as_mapping(data: Any) -> Data:
