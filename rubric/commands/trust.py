@@ -94,7 +94,7 @@ def _check_keys(context: click.Context) -> None:
 @click.command(cls=Command, check=_check_keys)
 @click.argument("results", type=PATH)
 @click.argument("others", type=PATH, required=False)
-@take("out against risk with_seen every columns criteria raters form", out=_check_baseline)
+@take("out against risk with_seen every disagreements columns criteria raters form", out=_check_baseline)
 def agree(results: Path, others: Path | None, *, out: Path | None, against: Any, form: str, **given: Any) -> None:
     """
     Measure how far a judge agrees with people or another judge.
@@ -118,12 +118,12 @@ def agree(results: Path, others: Path | None, *, out: Path | None, against: Any,
         read = from_extra("rubric.trust.ratings", "as_judged")
         said = _labels(others, given) if are_labels else read(others)
     found = from_extra("rubric.trust", "agreement")(judges, said.with_seen if with_seen else said)
-    found = found.detailed if given["every"] else found
+    shown = found.disagreements if given["disagreements"] else found.detailed if given["every"] else found
     drift = None if against is None else found.against(against, risk=given["risk"])
     if form == "json" and drift is not None:
-        print_json({**found.to_dict(), "drift": drift.to_dict()})
+        print_json({**shown.to_dict(), "drift": drift.to_dict()})
     else:
-        for each in (found, drift) if drift is not None else (found,):
+        for each in (shown, drift) if drift is not None else (shown,):
             print_result(each, form)
     if out is not None:
         found.dump(out)

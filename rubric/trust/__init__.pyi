@@ -7,6 +7,8 @@ from .cutoffs import Thresholds as Thresholds
 from .cutoffs import thresholds as thresholds
 from .differences import Difference as Difference
 from .differences import compare as compare
+from .disagreements import Disagreement as Disagreement
+from .disagreements import Disagreements as Disagreements
 from .drift import Drift as Drift
 from .estimates import Estimate as Estimate
 from .estimates import estimate as estimate

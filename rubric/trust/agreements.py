@@ -24,6 +24,7 @@ from rubric.trust.annotators import Votes, votes_of
 from rubric.trust.assumptions import count_unmatched, of_grades, of_labels, sentences
 from rubric.trust.calibration import Calibration
 from rubric.trust.criterion_agreement import BRIEF, CriterionAgreement, agreement_of, among_people
+from rubric.trust.disagreements import Disagreements
 from rubric.trust.drift import Baseline, Drift, drift
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import Judged, Ratings, among, as_judged, beside, match_labels
@@ -75,6 +76,20 @@ class Agreement(Presented, Listed[CriterionAgreement]):
     def overall(self) -> CriterionAgreement | None:
         """The whole, else all criteria together; None where they have different scales."""
         return next((c for c in self.criteria if c.id in ("", "all criteria")), None)
+
+    @property
+    def disagreements(self) -> Disagreements:
+        """The candidates of which the judge and people do not say the same, by criterion."""
+        if not self.criteria:
+            raise DefinitionError(
+                "others", "votes of a jury have no other side; give labels, or another judge's grades"
+            )
+        own = [c for c in self.criteria if c.id != "all criteria"]
+        sides = ("the judge", "people") if self.other == "people" else (self.judge, self.other)
+        if self.other == "each other":
+            sides = (*self.raters,) if len(self.raters) == 2 else ("one person", "the others")
+        n = sum(c.n for c in own) if sides != ("one person", "the others") else 0
+        return Disagreements(tuple(one for c in own for one in c.disagreements), n, sides)
 
     @property
     def by_rater(self) -> dict[str, CriterionAgreement]:
@@ -271,7 +286,8 @@ def agreement(
     ratings.sort(key=lambda each: each.criterion != "")
     found = [agreement_of(each) for each in ratings]
     if (pooled := _pool(ratings)) is not None:
-        found.insert(0, agreement_of(pooled))
+        every = tuple(one for each in found for one in each.disagreements)
+        found.insert(0, evolve(agreement_of(pooled), disagreements=every))
     labelled = np.any([~np.isnan(each.people).all(axis=1) for each in ratings], axis=0)
     unmatched = tuple(dict.fromkeys(key for each in ratings for key in each.unmatched))
     matching = raters, unmatched, int((~labelled).sum())
@@ -290,4 +306,5 @@ def _pool(ratings: Sequence[Ratings]) -> Ratings | None:
     people = [np.pad(r.people, ((0, 0), (0, raters - r.people.shape[1])), constant_values=np.nan) for r in ratings]
     columns = ("judge", "groups", "weights")
     joined: dict[str, Any] = {name: np.concatenate([getattr(each, name) for each in ratings]) for name in columns}
+    joined["names"] = ratings[0].names * len(ratings)
     return evolve(ratings[0], criterion="all criteria", people=np.concatenate(people), grouped=True, **joined)

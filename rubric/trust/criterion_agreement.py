@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from rubric.embed import NoTruth, Statistic, counted, few_groups, percent
 from rubric.trust import coefficients as co
 from rubric.trust.coefficients import among_many, coefficient, share, widen, without_intervals
+from rubric.trust.disagreements import Disagreement, disagreements_in
 from rubric.trust.inference import Codes, Floats, compact, paired_contrast, repeat_by_weight, unit_interval, worth_of
 from rubric.trust.rates import ClassRates, balanced_accuracy, named_rates, rates_of
 from rubric.trust.ratings import Ratings, Scale
@@ -62,6 +63,7 @@ class CriterionAgreement(NoTruth):
         each: The judge with each person, on the candidates of these pairs.
         constant: The best judge that always says the same: its agreement, or for numbers its RMSE.
         remarks: What to know before a figure is trusted.
+        disagreements: The candidates of which the two sides do not say the same.
     """
 
     _truth = ".statistics"
@@ -81,6 +83,7 @@ class CriterionAgreement(NoTruth):
     remarks: tuple[str, ...] = ()
     rates: tuple[ClassRates, ...] = ()
     each: tuple[Statistic, ...] = ()
+    disagreements: tuple[Disagreement, ...] = field(default=(), eq=False)
 
     def __getitem__(self, name: str) -> Statistic:
         """
@@ -162,6 +165,7 @@ def agreement_of(ratings: Ratings) -> CriterionAgreement:
         remarks.append(f"a judge that always says {said} agrees in {percent(constant.value or 0.0)}")
     people, judge = (float(side.mean()) if n and scale.kind != "option" else None for side in (b, a))
     made = (categories, confusion, tuple(statistics), tuple(ceiling), constant, tuple(remarks), rates, tuple(each))
+    made = (*made, disagreements_in(ratings))
     return CriterionAgreement(ratings.criterion, scale.kind, n, coverage, ties, people, judge, *made)
 
 
@@ -343,9 +347,9 @@ def among_people(ratings: Ratings) -> list[CriterionAgreement]:
     mean = None if scale.kind == "option" or not len(every) else float(every.mean())
     remarks = tuple(_few(several, "candidate", " with two labels"))
     figures = tuple(_like_for_like(ratings, judged=False)[1])
-    whole = CriterionAgreement(
-        ratings.criterion, scale.kind, several, 1.0, 0, mean, mean, statistics=figures, remarks=remarks
-    )
+    made = CriterionAgreement(ratings.criterion, scale.kind, several, 1.0, 0, mean, mean, (), (), figures)
+    apart = disagreements_in(evolve(ratings, judge=ratings.people[:, 0], people=ratings.people[:, 1:]))
+    whole = evolve(made, remarks=remarks, disagreements=apart if len(ratings.raters) == 2 else ())
     each = []
     for nth, rater in enumerate(ratings.raters) if len(ratings.raters) > 2 else ():
         mine, others = ratings.people[:, nth], np.delete(ratings.people, nth, axis=1)

@@ -196,8 +196,11 @@ class Labels(NoTruth):
         places = [n if each.index is None else each.index for n, each in enumerate(grades)]
         rows, _ = self.rows_by_name([each.key for each in grades], places)
         found: dict[str, dict[str, str]] = {}
+        are_verdicts = all(_word(label) in SAID for label in self if not label.criterion)  # of the whole; else scores
         for label in self:
-            value = ("no", "yes")[label.value] if isinstance(label.value, bool) else str(label.value)
+            value, word = str(label.value), _word(label)
+            if isinstance(label.value, bool) or (are_verdicts and not label.criterion):
+                value = (("fail", "pass") if word in OUTCOMES else ("no", "yes"))[SAID[word]]
             who = ": ".join(filter(None, (label.rater, label.reason)))
             for row in rows.get(label.key, ()):
                 said = found.setdefault(name_of_result(grades[row], row), {})
@@ -280,6 +283,10 @@ class Labels(NoTruth):
                 if not _is_missing(value):
                     rows.append(Label(_name(key, place), _value(value, place), criterion, str(rater), place=place))
         return cls(rows)
+
+
+def _word(label: Label) -> str:
+    return str(label.value).strip().casefold()
 
 
 def as_labels(value: Any) -> Labels:

@@ -149,6 +149,8 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("agree results.jsonl people.csv", "agree results.jsonl people.csv --column key=id --column value=verdict"),
         ("agree people.csv results.jsonl --id-column id --label-column verdict", "agree results.jsonl people.csv --column key=id --column value=verdict"),
         ("agree labels.csv results.jsonl --all", "agree results.jsonl labels.csv --all"),
+        *((f"agree results.jsonl labels.csv {word} --json", "agree results.jsonl labels.csv --disagreements --format json")
+          for word in ("--errors", "--mistakes", "--show-errors", "--diff")),
         ("agree results.jsonl --labels labels.csv --metric kappa", "agree results.jsonl labels.csv"),
         ("convert suite.yaml --to new.json", "convert suite.yaml --out new.json"),
         ("export suite.yaml --format json", "convert suite.yaml --out converted.json"),

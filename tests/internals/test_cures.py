@@ -47,7 +47,7 @@ from rubric.formats import dumps_suite
 from rubric.internals.cure_lines import imports_of, lines_in
 from rubric.internals.guesses import name_cure, word_cure
 from rubric.internals.lazy_names import public_names
-from rubric.trust import Labels, agreement, calibrate, compare, estimate, thresholds
+from rubric.trust import Disagreement, Labels, agreement, calibrate, compare, estimate, thresholds
 from tests.command_line import commands
 from tests.rows import each_row
 from tests.wrong_lines import problem_in
@@ -98,6 +98,8 @@ def values() -> dict[str, Any]:
 VALUES = {**values(), "Counter": Counter}
 FUNCTIONS = {
     "Plan": plan("x", RUBRIC, "offline"), "Agreement": agreement(VALUES["grades"], LABELS), "Estimate": estimate(VALUES["grades"], LABELS),
+    "Disagreements": agreement(VALUES["grades"], LABELS).disagreements,
+    "Disagreement": Disagreement("", "0", "yes", "no"),
     "Thresholds": thresholds(VALUES["grades"], LABELS), "Calibration": VALUES["calibration"],
     "RubricDiff": diff(RUBRIC, RUBRIC.passing_at(0.9)), "Influences": influence(RUBRIC),
 }  # fmt: skip

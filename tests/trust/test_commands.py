@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from rubric import Case, Criterion, Grades, Panel, Rubric, Suite, dump, grade_many, load
 from rubric.__main__ import main
-from rubric.trust import compare
+from rubric.trust import agreement, compare
 from rubric.trust.cutoffs import Aim
 from tests.command_line import choices_of
 from tests.recorded import grades
@@ -81,6 +81,14 @@ def test_agree_compares_people_and_shows_all_on_request(files: tuple[Path, Path]
     assert "labels.replace({'yess': 'pass'})" in said
     assert "each class" not in run("agree", *files).output
     assert "good: each class" in run("agree", *files, "--all").output
+
+
+def test_agree_lists_what_people_say_otherwise(files: tuple[Path, Path], tmp_path: Path) -> None:
+    """`--disagreements` is that of Python, as a table and as JSON; a baseline is kept beside it."""
+    apart = agreement(GRADES, files[1]).disagreements
+    done = run("agree", *files, "--disagreements", "--format", "json", "--out", tmp_path / "base.yaml")
+    assert [one["key"] for one in json.loads(done.output)["items"]] == [one.key for one in apart]
+    assert apart.sentence in run("agree", *files, "--disagreements", "--against", tmp_path / "base.yaml").output
 
 
 def test_estimate_fails_below_a_minimum(files: tuple[Path, Path]) -> None:

@@ -228,6 +228,61 @@ def test_an_agreement_leads_with_a_sentence() -> None:
     json.dumps(found.to_dict(), allow_nan=False)
 
 
+LABEL = Rubric("moderation").chooses("Which label?", {"safe": 1, "hate": 0, "spam": 0}, id="label").passing_at(0.5)
+MARKED = {"a": {"label": "safe"}, "b": {"label": "hate"}, "c": {"label": "hate"}}
+OF_LABEL = grades(LABEL, MARKED)
+
+
+@each_row(("said", "labels", "found"), [
+    (OF_LABEL, {"a": {"label": "safe"}, "b": {"label": "Hate"}, "c": {"label": "spam"}}, [("label", "c", "hate", "spam")]),
+    (OF_LABEL, {"a": "pass", "b": "pass", "c": "fail"}, [("", "b", "no", "yes")]),
+    (OF_LABEL, {"a": ["pass", "fail"], "b": ["good", "ok", "bad"]}, [("", "b", "no", "yes")]),  # a tie is left out
+    (grades(BOTH, {"a": {"good": True, "clear": 5}, "b": {"good": True, "clear": 2}}),
+     {"a": {"clear": [4, 5], "good": "no"}, "b": {"clear": "5", "good": "1"}},
+     [("clear", "b", 2.0, 5.0), ("clear", "a", 5.0, 4.5), ("good", "a", "yes", "no")]),
+    (grades(Rubric("g").forbids("Rude", id="rude"), {"a": {"rude": True}}), {"a": {"rude": "pass"}},
+     [("rude", "a", "yes", "no")]),
+], ids=["options", "whole", "raters", "numbers", "guard"])  # fmt: skip
+def test_what_the_judge_and_people_say_otherwise_is_listed(said: Any, labels: Any, found: list[Any]) -> None:
+    """Of verdicts, options, numbers (the furthest first) and the whole, read as figures read them; ties are left out."""
+    differing = agreement(said, labels).disagreements
+    assert [(one.criterion, one.key, one.judge, one.people) for one in differing] == found
+
+
+def test_disagreements_are_those_of_a_file_a_figure_and_a_person(tmp_path: Path) -> None:
+    """Words of a CSV count as verdicts; what is shown leads with a sentence; two judges, and two people, are compared."""
+    (tmp_path / "labels.csv").write_text("key,value\na,pass\nb,pass\nc,fail\n", encoding="utf-8")
+    found = agreement(OF_LABEL, Labels.read(tmp_path / "labels.csv"))
+    assert found.disagreements.sentence == "The judge and people differ in 1 of 3 ratings."
+    assert "| the whole | b | no | yes |" in found.disagreements._repr_markdown_()
+    assert found.disagreements == agreement(OF_LABEL, tmp_path / "labels.csv").disagreements
+    assert [*found[0].disagreements] == [*found.disagreements]
+    assert "disagreements" not in str(found.to_dict())
+    two = Rubric("t").expects("Good", id="good").expects("Kind", id="kind")
+    both = agreement(grades(two, {"a": {"good": True, "kind": True}}), {"a": {"good": True, "kind": False}})
+    assert both.overall is not None
+    assert (
+        [one.criterion for one in both.overall.disagreements]
+        == [one.criterion for one in both.disagreements]
+        == ["kind"]
+    )
+    assert both.disagreements.n == 2
+    people = Labels.by_rater({"a": {"ann": True, "bob": True}, "b": {"ann": True, "bob": False}})
+    apart = agreement(people).disagreements
+    assert [(one.key, one.judge, one.people) for one in apart] == [("b", "yes", "no")]
+    assert apart.tables()[0][1] == ("criterion", "key", "ann", "bob")
+    assert [
+        one.key
+        for one in agreement(OF_LABEL, Labels.by_rater({"a": {"x": "fail", "y": "pass"}})).by_rater["x"].disagreements
+    ] == ["a"]
+    other = agreement(OF_LABEL, grades(LABEL, {**MARKED, "a": {"label": "spam"}})).disagreements
+    assert {one.criterion for one in other} == {"", "label"}
+    every = agreement(GRADES, Labels({key: {"good": said["good"]} for key, said in PEOPLE.items()}))
+    assert len(every.disagreements) == every["good"].n - round(every["good"]["agreement"].value * every["good"].n)
+    with pytest.raises(DefinitionError, match="give labels"):
+        _ = agreement(jury(GOOD, {0: [{"good": True}] * 3})).disagreements
+
+
 def test_the_figures_of_a_criterion_are_its_text() -> None:
     """As in its rows of the table, in one line, also where many are shown."""
     found = agreement(GRADES, LABELS)

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from rubric import DefinitionError, Grades
 from rubric.__main__ import main
 from rubric.suites.report import Report
-from rubric.trust import Labels, compare
+from rubric.trust import Labels, agreement, compare
 from rubric.trust.labels import Label
 from tests.browsers import Browser, Seen, data_of
 from tests.reports import FAILED, PASSED, PAYLOADS, REPORT, hostile
@@ -102,6 +102,19 @@ def test_people_stand_beside_two_judges_and_side_with_one(browser: Browser, old:
     assert "people side with the second" not in shown
     tab.run("page.change({is: ['people side with the first']}), page.open(0)")
     assert "the whole: " in tab.text
+
+
+def test_the_page_finds_what_disagreements_list(browser: Browser, old: Grades, tmp_path: Path) -> None:
+    """Words of a CSV are the same verdicts to both, and of several people the majority counts."""
+    words = [("met", "1", "nok"), ("bad", "unmet", "accepted"), ("good", "rejected", "")]
+    rows = [f"{g.key},{who},{word}" for n, g in enumerate(old) for who, word in zip("abc", words[n % 3], strict=True)]
+    (tmp_path / "labels.csv").write_text("\n".join(["key,rater,value", *rows]), encoding="utf-8")
+    labels = Labels.read(tmp_path / "labels.csv")
+    tab = browser.open(old.report(tmp_path / "page.html", labels=labels).as_uri())
+    tab.until("document.documentElement.dataset.ready !== undefined")
+    apart = agreement(old, labels).disagreements
+    assert 0 < len(apart) < len(old)
+    assert f"people say otherwise {len(apart)}" in tab.run("document.getElementById('flags').innerText")
 
 
 def test_labels_of_nobody_here_are_refused(old: Grades, tmp_path: Path) -> None:

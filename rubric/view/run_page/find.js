@@ -71,10 +71,11 @@ function hasWords(/** @type {Row} */ row, /** @type {ReturnType<typeof readWords
 
 // -- people ----------------------------------------------------------------------------------------------
 
-/** What people say of the whole: true, it passes; undefined where they are not of one mind, or say something else. */
+/** What most people say of the whole: true, it passes; undefined where as many say one thing as another, or none a verdict. */
 function saidOf(/** @type {Row} */ row) {
-  const said = ((row.people || {})[""] || "").split("; ").map((words) => /^(?:(pass|yes|true)|fail|no|false)\b/i.exec(words)).filter(Boolean).map(([, passes]) => Boolean(passes));
-  return said.length && said.every((each) => each === said[0]) ? said[0] : undefined;
+  const said = ((row.people || {})[""] || "").split("; ").map((words) => /^(?:(pass|yes)|fail|no)\b/.exec(words)).filter(Boolean);
+  const passes = said.filter(([, passing]) => passing).length * 2 - said.length;
+  return passes ? passes > 0 : undefined;
 }
 
 /** True if people say of *row* what the judge of *judged* does not. */
