@@ -167,6 +167,7 @@ def lost_in(said: str, typed: list[str]) -> list[str]:
         *re.findall(r"(\S+): there is no such file; did you mean", said),
         *re.findall(r"(--\w+) \S+ is not a format", said),
         *re.findall(r"for (\S+) % write", said),
+        *re.findall(r"(\S+) is a file; name a folder", said),
         *re.findall(r"--(?:out|html) (\S+): it is a (?:page|table)", said),
         *re.findall(r"(\S+) is a file; name a folder", said),
         *re.findall(r"while sleep (\S+);", said),

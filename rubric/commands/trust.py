@@ -6,7 +6,8 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from rubric.commands.named_columns import columns_of, wide_of
 from rubric.commands.options import JUDGE, PATH, PAYING, calls_of, refuse_given, take
 from rubric.commands.output import Command, Refusal, print_json, print_line, print_result
 from rubric.commands.running import FIRST, describe_plan
-from rubric.commands.view import check_rubrics, results_of
+from rubric.commands.view import check_rubrics, results_of, rubrics_in_files
 from rubric.commands.wrong_lines import meant
 from rubric.commands.wrong_options import TYPED
 from rubric.embed import Wording, counted, replacing
@@ -37,6 +38,24 @@ def from_extra(module: str, name: str) -> Any:
         return getattr(import_module(module), name)
     except ImportError as error:
         raise Refusal(str(error)) from error
+
+
+def _judged(results: Path, rubrics: Sequence[Path]) -> Any:
+    """Return *results* as they are, or read with their *rubrics*."""
+    as_judged = from_extra("rubric.trust.ratings", "as_judged")
+    return as_judged(results, rubrics=rubrics_in_files(rubrics)) if rubrics else results
+
+
+@contextmanager
+def _naming_rubrics(results: Path, rubrics: Sequence[Path]) -> Iterator[None]:
+    """Answer a label that *results* alone cannot read with the line that names their rubric."""
+    try:
+        yield
+    except DefinitionError as problem:
+        why, is_found, _ = problem.message.partition(import_module("rubric.trust.ratings").NEEDS_RUBRIC)
+        if is_found:
+            check_rubrics(results, rubrics, f"{problem.field}: {why}")
+        raise
 
 
 def _labels(file: Path, given: dict[str, Any]) -> Any:
@@ -94,7 +113,7 @@ def _check_keys(context: click.Context) -> None:
 @click.command(cls=Command, check=_check_keys)
 @click.argument("results", type=PATH)
 @click.argument("others", type=PATH, required=False)
-@take("out against risk with_seen every disagreements columns criteria raters form", out=_check_baseline)
+@take("out against risk with_seen every disagreements columns criteria raters rubrics form", out=_check_baseline)
 def agree(results: Path, others: Path | None, *, out: Path | None, against: Any, form: str, **given: Any) -> None:
     """
     Measure how far a judge agrees with people or another judge.
@@ -106,7 +125,7 @@ def agree(results: Path, others: Path | None, *, out: Path | None, against: Any,
     """
     if against is None:
         refuse_given({"risk"}, "is for a comparison; name the baseline with --against FILE")
-    judges: Any = results
+    judges: Any = _judged(results, given["rubrics"])
     if others is None and results.is_file() and not (results.suffix == ".jsonl" and holds_results(results)):
         judges = _labels(results, given)
     with_seen = given["with_seen"]
@@ -115,9 +134,9 @@ def agree(results: Path, others: Path | None, *, out: Path | None, against: Any,
     if with_seen and not are_labels:
         raise click.UsageError("--with-seen is for labels; name their file after the results")
     if others is not None:
-        read = from_extra("rubric.trust.ratings", "as_judged")
-        said = _labels(others, given) if are_labels else read(others)
-    found = from_extra("rubric.trust", "agreement")(judges, said.with_seen if with_seen else said)
+        said = _labels(others, given) if are_labels else from_extra("rubric.trust.ratings", "as_judged")(others)
+    with _naming_rubrics(results, given["rubrics"]):
+        found = from_extra("rubric.trust", "agreement")(judges, said.with_seen if with_seen else said)
     shown = found.disagreements if given["disagreements"] else found.detailed if given["every"] else found
     drift = None if against is None else found.against(against, risk=given["risk"])
     if form == "json" and drift is not None:
@@ -133,7 +152,7 @@ def agree(results: Path, others: Path | None, *, out: Path | None, against: Any,
 @click.command(cls=Command)
 @click.argument("results", type=PATH)
 @click.argument("labels", type=PATH)
-@take("criterion how least columns criteria raters form")
+@take("criterion how least columns criteria raters rubrics form")
 def estimate(results: Path, labels: Path, *, least: float | None, form: str, **how: Any) -> None:
     """
     Estimate what people would say of all, from some labels.
@@ -143,8 +162,9 @@ def estimate(results: Path, labels: Path, *, least: float | None, form: str, **h
 
     Exit codes: 0 estimated, 1 below --min, 2 bad input, or no estimate.
     """
-    people = _labels(labels, how)
-    found = from_extra("rubric.trust", "estimate")(results, people, **how)
+    people, rubrics = _labels(labels, how), how.pop("rubrics")
+    with _naming_rubrics(results, rubrics):
+        found = from_extra("rubric.trust", "estimate")(_judged(results, rubrics), people, **how)
     print_result(found, form)
     if found.value is None:
         raise Refusal(found.sentence)

@@ -72,10 +72,15 @@ def results_of(file: Path, paths: Sequence[Path], judge: Any) -> Grades:
     """Return the results in *file*, under the rubrics in *paths*."""
     if not paths:
         raise Refusal(f"{file}: results name their rubric by its digest alone; add --rubric FILE, a rubric or a suite")
-    rubrics: list[Rubric] = []
+    return Grades.read_jsonl(file, rubrics_in_files(paths), judge)
+
+
+def rubrics_in_files(paths: Sequence[Path]) -> list[Rubric]:
+    """Return the rubrics in *paths*, each a rubric or a suite."""
+    found: list[Rubric] = []
     for path in paths:
-        rubrics += [load(path)] if is_rubric(path) else [case.rubric for case in load_suite(path).cases]
-    return Grades.read_jsonl(file, {rubric.digest: rubric for rubric in rubrics}.values(), judge)
+        found += [load(path)] if is_rubric(path) else [case.rubric for case in load_suite(path).cases]
+    return [*{rubric.digest: rubric for rubric in found}.values()]
 
 
 def write(file: Path, out: Path, rubrics: Sequence[Path], judge: Any) -> None:
@@ -154,11 +159,13 @@ def _sheet(path: Path, report: Report) -> Sheet:
     return Sheet(path / "labels.csv", Draw.of([row.id for row in report]))
 
 
-def check_rubrics(file: Path, rubrics: Sequence[Path]) -> None:
+def check_rubrics(
+    file: Path, rubrics: Sequence[Path], why: str = "results name their rubric by its digest alone"
+) -> None:
     """Refuse the results in *file* without *rubrics*; one of their digest is looked for beside them, and here."""
     if rubrics or kind_of(str(file)) != "results":
         return
-    message = f"{file}: results name their rubric by its digest alone; add --rubric FILE, a rubric or a suite"
+    message = f"{file}: {why}; add --rubric FILE, a rubric or a suite"
     if path := rubric_of(str(file)):
         raise WrongLineError(message, {"rubrics": ("--rubric", path)})
     raise click.UsageError(message)

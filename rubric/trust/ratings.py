@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from attrs import evolve, field, frozen
 
-from rubric import Choices, Criterion, DefinitionError, Grade, Judge, Levels, Ungraded, Unit, YesNo
+from rubric import Choices, Criterion, DefinitionError, Grade, Judge, Levels, Rubric, Ungraded, Unit, YesNo
 from rubric.embed import Check, Finding, Wording, fields, shorten
 from rubric.results import Record, Scored, places_by
 from rubric.suites.report import Report
@@ -46,6 +46,7 @@ class Scale:
         options: The names of options.
         is_inverted: True if a pass is a "no": of a guard and a penalty.
         is_whole: True for labels of the whole, which may all be verdicts instead.
+        told: Of results without their rubric: the ends of a scale of numbers, where scores tell them; else empty.
     """
 
     kind: Kind
@@ -54,6 +55,7 @@ class Scale:
     options: tuple[str, ...] = ()
     is_inverted: bool = False
     is_whole: bool = field(default=False, eq=False)
+    told: tuple[float, ...] | None = field(default=None, eq=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -79,8 +81,13 @@ class Scale:
             places = {name.casefold(): float(code) for code, name in reversed([*enumerate(self.options)])}
             found = places.get(str(value).strip().casefold())
         else:
-            low, high = (-math.inf if self.low is None else self.low), (math.inf if self.high is None else self.high)
+            low, high = self._bounds or (-math.inf, math.inf)
             found = number if number is not None and low <= number <= high else None
+        if found is None and self.kind == "option" and self.told is not None:
+            why = (
+                f"the judge chose {' and '.join(self.options)} alone, and {shorten(repr(value))} may be another option"
+            )
+            raise DefinitionError(place, f"{why}, which results do not hold{NEEDS_RUBRIC}")
         if found is None:
             cure = _share_of(number) if self.kind == "number" and self.high == 1 and number is not None else ""
             shown, other = shorten(repr(value)), ""
@@ -97,9 +104,14 @@ class Scale:
         found = SAID.get(said := str(value).strip().casefold())
         return None if found is None else float(found != (self.is_inverted and said in OUTCOMES))
 
+    @property
+    def _bounds(self) -> tuple[float, ...]:
+        """The lowest and the highest number; empty where they are not known."""
+        return self.told or ((self.low, self.high) if self.low is not None and self.high is not None else ())
+
     def __str__(self) -> str:
         if self.kind == "number":
-            return "a number" if self.low is None or self.high is None else f"a number in {self.low:g}..{self.high:g}"
+            return "a number in {:g}..{:g}".format(*self._bounds) if self._bounds else "a number"
         return "yes or no" if self.kind == "verdict" else f"one of {', '.join(self.options)}"
 
 
@@ -118,6 +130,9 @@ def _share_of(number: float) -> str:
 LEFT_OUT = "; if it is not a label, leave its cell empty"
 """The end of the message on a text that is no label, such as `n/a`."""
 
+
+NEEDS_RUBRIC = "; write Grades.read_jsonl('results.jsonl', rubric), which has the options of the rubric"
+"""The end of the message on a label that may be an option which no result names."""
 
 VERDICT, UNIT = Scale("verdict"), Scale("number", 0.0, 1.0)
 
@@ -206,12 +221,14 @@ class Judged:
         return evolve(_judged_of([self.results[row] for row in rows]), places=tuple(self.places[row] for row in rows))
 
 
-def as_judged(grades: object, field: str = "grades") -> Judged:
+def as_judged(grades: object, field: str = "grades", rubrics: Iterable[Rubric] = ()) -> Judged:
     """
     Return *grades* as arrays: `Grades`, a list of results, a `Report`, or the path of a file of `Grades.to_jsonl`.
 
+    The results in a file do not hold the scales of criteria, which their *rubrics* do.
+
     Raises:
-        DefinitionError: They are something else, or there are none.
+        DefinitionError: They are something else, there are none, or a file has results of other rubrics.
     """
     if isinstance(grades, Report):
         grades = grades.grades
@@ -224,7 +241,11 @@ def as_judged(grades: object, field: str = "grades") -> Judged:
         records = [Record.from_dict(one, f"{path.name}[{n}]") for n, one in enumerate(Record.data_in("grades", path))]
         if not records:
             raise DefinitionError(path.name, "there is no result in it")
-        return _judged_of(records)
+        known = {rubric.digest: rubric for rubric in rubrics}
+        if known and (others := {record.digest for record in records} - known.keys()):
+            said = f"{path.name} has results of the rubric {min(others)}, and given is {', '.join(known)}"
+            raise DefinitionError("rubrics", f"{said}; give it as it was when they were graded")
+        return _judged_of(records, {known[record.digest] for record in records} if known else ())
     if isinstance(grades, Grade | Ungraded | str) or not isinstance(grades, Iterable):
         raise fields.refuse(field, grades, "many results, such as what grade_many(...).collect() returns")
     results = tuple(grades)
@@ -237,11 +258,11 @@ def as_judged(grades: object, field: str = "grades") -> Judged:
     return _judged_of(results)
 
 
-def _judged_of(results: Sequence[_Result]) -> Judged:
+def _judged_of(results: Sequence[_Result], given: Iterable[Rubric] = ()) -> Judged:
     said: dict[str, list[Finding | None]] = {}
     scales: dict[str, Scale] = {}
     live = [result for result in results if not isinstance(result, Record)]
-    rubrics = {result.rubric for result in live}
+    rubrics = {*given, *(result.rubric for result in live)}
     for rubric in rubrics:
         scales |= {criterion.id: scale_of(criterion) for criterion in rubric.judged}
     for row, result in enumerate(results):
@@ -332,10 +353,19 @@ def _infer_scale(id_: str, results: Sequence[Any], findings: Sequence[Finding | 
     scored = [(r, each) for r, each in zip(results, findings, strict=True) if isinstance(each, Scored)]
     values = [each.value for _, each in scored]
     if options := {value for value in values if isinstance(value, str)}:
-        return Scale("option", options=tuple(sorted(options)))
+        return Scale("option", options=tuple(sorted(options)), told=())
     if any(isinstance(value, bool) for value in values) or not any(isinstance(value, int | float) for value in values):
         return Scale("verdict", is_inverted=any(r.contributions.get(id_) == 1 - each.score for r, each in scored))
-    return Scale("number")
+    pairs = [
+        (each.value, each.score) for _, each in scored if isinstance(each.value, int | float) and not each.weighted
+    ]
+    (low, least), (high, most) = min(pairs, default=(0, 0)), max(pairs, default=(0, 0))
+    if least == most:  # one value alone tells no ends
+        return Scale("number", told=())
+    width = (high - low) / (most - least)
+    ends = round(low - least * width, 6), round(high + (1 - most) * width, 6)
+    fits = all(math.isclose(ends[0] + score * width, value, abs_tol=1e-6) for value, score in pairs)
+    return Scale("number", told=ends if fits else ())
 
 
 # -- matching ----------------------------------------------------------------------------------------------
@@ -585,9 +615,15 @@ def beside(given: Judged, other: Judged, rater: str) -> list[Ratings]:
     known = {*mine}
     unmatched = tuple(name for name in theirs if name not in known)
     out: list[Ratings] = []
-    for name, (scale, values) in given.columns.items():
+    for name, (mine_on, values) in given.columns.items():
         if name in other.columns:
-            people = np.where(order < 0, np.nan, other.columns[name][1][order])[:, None]
+            its, said = other.columns[name]
+            scale = evolve(mine_on, options=tuple(dict.fromkeys((*mine_on.options, *its.options))))
+            if scale.options:  # each file names those alone that its judge chose
+                said = np.array([*map(scale.options.index, its.options), np.nan])[
+                    np.nan_to_num(said, nan=-1).astype(int)
+                ]
+            people = np.where(order < 0, np.nan, said[order])[:, None]
             among, ones = (given.groups, given.grouped, (rater,)), np.ones(len(given))
             out.append(Ratings(name, scale, values, people, *among, ones, unmatched, mine))
     return out

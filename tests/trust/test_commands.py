@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, get_args
+from pathlib import Path
+from typing import get_args
 
 import pytest
 from click.testing import CliRunner, Result
@@ -15,10 +16,7 @@ from rubric.trust import agreement, compare
 from rubric.trust.cutoffs import Aim
 from tests.command_line import choices_of
 from tests.recorded import grades
-from tests.trust.test_trust import BOTH, GRADES, JUDGE, PEOPLE
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.trust.test_trust import BOTH, GRADES, JUDGE, LABEL, PEOPLE
 
 
 def run(*arguments: object) -> Result:
@@ -81,6 +79,45 @@ def test_agree_compares_people_and_shows_all_on_request(files: tuple[Path, Path]
     assert "labels.replace({'yess': 'pass'})" in said
     assert "each class" not in run("agree", *files).output
     assert "good: each class" in run("agree", *files, "--all").output
+
+
+def test_labels_that_results_alone_cannot_read_are_read_by_the_rubric(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An option that the judge never chose is refused with the line that names the rubric, which reads it."""
+    monkeypatch.chdir(tmp_path)
+    dump(LABEL, "m.yaml")
+    grades(LABEL, {key: {"label": "hate"} for key in "abc"}).to_jsonl("o.jsonl")
+    Path("l.csv").write_text("key,criterion,value\na,label,hate\nb,label,spam\n", encoding="utf-8")
+    for line in ("agree o.jsonl l.csv", "estimate o.jsonl l.csv"):
+        said = " ".join(run(*line.split()).stderr.split())
+        assert "the judge chose hate alone, and 'spam' may be another option" in said, said
+        assert f"write rubric {line} --rubric m.yaml;" in said
+        assert "leave its cell empty" not in said
+    assert "agrees with people in 50 %" in run("agree", "o.jsonl", "l.csv", "--rubric", "m.yaml").output
+    assert "expected one of safe, hate, spam, got 'spm'" in _with(Path("l.csv"), "spam", "spm")
+    Path("m.yaml").rename("else.yml")
+    assert "add --rubric FILE" in " ".join(run("agree", "o.jsonl", "l.csv").stderr.split())
+    dump(BOTH, "m.yaml")
+    assert "o.jsonl has results of the rubric" in " ".join(
+        run("agree", "o.jsonl", "l.csv", "--rubric", "m.yaml").stderr.split()
+    )
+
+
+def _with(labels: Path, word: str, other: str) -> str:
+    """Return what `agree` says of *labels* with the *other* word, under the rubric."""
+    labels.write_text(labels.read_text("utf-8").replace(word, other), encoding="utf-8")
+    said = " ".join(run("agree", "o.jsonl", labels, "--rubric", "m.yaml").stderr.split())
+    labels.write_text(labels.read_text("utf-8").replace(other, word), encoding="utf-8")
+    return said
+
+
+def test_results_tell_the_ends_of_a_scale_of_numbers(files: tuple[Path, Path]) -> None:
+    """Two values and their scores do, so that a label beyond them is refused without the rubric, too."""
+    files[1].write_text("key,criterion,value\n0,clear,1\n1,clear,7\n", encoding="utf-8")
+    assert "expected a number in 1..5, got '7'" in run("agree", *files).output
+    files[1].write_text("key,criterion,value\n0,clear,1\n1,clear,5\n", encoding="utf-8")
+    assert run("agree", *files).exit_code == 0
 
 
 def test_agree_lists_what_people_say_otherwise(files: tuple[Path, Path], tmp_path: Path) -> None:

@@ -249,6 +249,16 @@ def test_what_the_judge_and_people_say_otherwise_is_listed(said: Any, labels: An
     assert [(one.criterion, one.key, one.judge, one.people) for one in differing] == found
 
 
+def test_options_of_two_files_are_compared_by_their_names(tmp_path: Path) -> None:
+    """Each file tells those alone that its judge chose, so their numbers differ."""
+    sides = [grades(LABEL, {"a": {"label": "hate"}, "b": {"label": label}}) for label in ("safe", "spam")]
+    for n, each in enumerate(sides):
+        each.to_jsonl(tmp_path / f"{n}.jsonl")
+    apart = agreement(tmp_path / "0.jsonl", as_judged(tmp_path / "1.jsonl"))
+    assert apart["label"]["agreement"].value == 0.5
+    assert [(one.key, one.judge, one.people) for one in apart["label"].disagreements] == [("b", "safe", "spam")]
+
+
 def test_disagreements_are_those_of_a_file_a_figure_and_a_person(tmp_path: Path) -> None:
     """Words of a CSV count as verdicts; what is shown leads with a sentence; two judges, and two people, are compared."""
     (tmp_path / "labels.csv").write_text("key,value\na,pass\nb,pass\nc,fail\n", encoding="utf-8")
