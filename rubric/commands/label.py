@@ -79,6 +79,11 @@ def _page(data: Path, rubric: Rubric, results: Sequence[Path], count: int, colum
     if left_out:
         print_line(f"{data}: {left_out}", problem=True)
     draw = Draw.of({place: candidate.key for place, candidate in candidates.items()})
+    if draw.by == "index":
+        cure = f"give agree the results of all of {data} in its order, or name a column of keys with --column key=id"
+        print_line(
+            f"warning: no key tells the candidates apart, so labels are of places in this file; {cure}", problem=True
+        )
     found = _results(results, draw.by)
     if found and not draw.places.keys() & found.keys():
         known = f"results are of {next(iter(found))!r}, ..., candidates are {draw.items[0].name!r}, ..."

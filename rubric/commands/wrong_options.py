@@ -136,7 +136,9 @@ def read_options(
     values, settings = dict[str, str](), dict[str, str]()
     for (_, words), (kind, (after, *_)) in pairwise([*rest, ("", [""])]):
         name, _, value = words[0].partition("=")
-        values[name] = value or " ".join(words[1:]) or after * (not kind and after[:1] != "-")
+        given = value or " ".join(words[1:]) or after * (not kind and after[:1] != "-")
+        if name in own or not meant_in(_cure(context, command, name, [], given)):  # else it stands for another option
+            values[name] = given
     while rest:
         unit = rest.pop(0)
         option, _, value = unit[1][0].partition("=")

@@ -24,6 +24,11 @@ from rubric.trust.ratings import Judged, Ratings, count_reused
 _RISK, _FEW, _PER_RUBRIC = 0.01, 20, 5
 _ADVICE = "give weights; if they were chosen by their quality, not by its verdicts, how='rogan-gladen' estimates a rate"
 
+_CHANCE = 0.001
+_OF_ANOTHER = (
+    "all {:,} labelled places are among the first {:,} of {:,} places, where no random draw lies: if they are those of "
+    "another file, such as a sample, they are paired with other candidates; label and grade with --column key=id"
+)
 _CHOSE = "chose the rubric or the judge: their figures flatter; use others"
 _CALIBRATED = (
     "calibrated the grades: figures of scores stay as they are, those of calibrated values flatter; use others"
@@ -60,6 +65,11 @@ def of_labels(
     if not any(given.keys) and (twice := len(given.places) - len({*given.places})):
         why = "a label counts for each of them, as if they were independent; give candidates keys"
         said.append(f"{counted(twice, 'place')} of candidates have two results or more, and {why}")
+    rows_of, by = labels.rows_by_name(given.keys, given.places)
+    if by == "index" and by_chance and (named := {int(row.key) for row in labels if row.key in rows_of}):
+        first, every = max(named) + 1, max(given.places) + 1
+        if 2 * first <= every and (first / every) ** len(named) < _CHANCE:
+            said.append(_OF_ANOTHER.format(len(named), first, every))
     held = Counter(given.keys)
     if same := [key for key in dict.fromkeys(row.key for row in labels) if key and held[key] > 1]:
         why = "a label counts for each of them, as one group; if one stands there twice, leave it out"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -65,9 +66,12 @@ def test_a_printed_line_has_all_that_was_typed(name: str) -> None:
     typed = [line for found in by_kind.values() for line in random.sample(found, min(len(found), 2))]
     typed += [[*line, *right_option(name, random)] for line in random.sample(typed, 6)]
     typed += [[*line, *random.choice(options)[1]] for line in random.sample(typed, 8)]
+    there = {*Path().iterdir()}
     for words in typed:
         done = run(*words)
         _write(FILES)  # some are written over
+        for made in {*Path().iterdir()} - there:  # by a line that was right
+            shutil.rmtree(made) if made.is_dir() else made.unlink()
         if done.exit_code == 2:
             said = " ".join(done.stderr.split())
             assert lost_in(said, words) == [], shlex.join(words)
@@ -229,6 +233,8 @@ NAMED = "--judge offline --column output=answer --column input=question"
         ("explain polite.yaml --id a", "explain polite.yaml"),
         ("check polite.yaml reply.txt -j offline", "grade polite.yaml reply.txt -j offline"),
         ("agree polite.yaml results.jsonl labels.csv", "agree results.jsonl labels.csv --rubric polite.yaml"),
+        *((f"label rows.jsonl polite.yaml --html p.html {word} 30 --seed 1", "label rows.jsonl polite.yaml --html p.html --count 30")
+          for word in ("--sample", "--random-sample", "--limit", "-n", "--head")),
         ("agree results.jsonl labels.csv -c polite.yaml", "agree results.jsonl labels.csv --rubric polite.yaml"),
         ("label rows.jsonl polite.yaml mine.csv", "label rows.jsonl polite.yaml --out mine.csv"),
         ("convert suite.yaml mine.yaml", "convert suite.yaml --out mine.yaml"),

@@ -28,6 +28,7 @@ from rubric.trust import (
 from rubric.trust.drift import Baseline, drift
 from rubric.trust.estimates import estimate_of
 from tests.recorded import grades, result
+from tests.rows import each_row
 from tests.simulations.drawing import covers, grouped, ratings
 
 GOOD = Rubric("answers").expects("Good", id="good")
@@ -490,3 +491,18 @@ def test_bounds_of_an_estimate_allow_for_its_own_error() -> None:
         low, high = estimate_of(ratings(people, said)).bounds or (0, 1)
         held += low <= good.mean() <= high
     assert held >= 57
+
+
+@each_row(
+    ("places", "is_told"),
+    [(range(30), True), (range(0, 400, 13), False), ((0, 2, 150), False), ((3, 29, 7, 1, 12), True)],
+)
+def test_labels_of_the_first_places_alone_may_be_of_another_file(places: Any, is_told: bool) -> None:
+    """A random draw of all would not lie there; with keys nothing is said."""
+    said = {n: {"good": bool(n % 3)} for n in range(400)}
+    one = Rubric().expects("Good", id="good")
+    placed = Grades(evolve(grade, key="", index=n) for n, grade in enumerate(grades(one, said)))
+    labels = {n: said[n] for n in places}
+    remark = f"among the first {max(places) + 1} of 400 places"
+    assert (remark in str(agreement(placed, labels).remarks())) is is_told
+    assert remark not in str(agreement(grades(one, said), labels).remarks())
