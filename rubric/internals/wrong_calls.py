@@ -675,7 +675,9 @@ def _refuse_shape(call: _Call) -> None:
             parts = {name: ", ".join(map(partial(source_of, ""), each)) for name, each in held.items() if name in said}
             parts |= {"all": ", ".join(sources), "rest": ", ".join(sources[1:]), "called": call.called}
             parts |= {"named": source_of("", dict(call.named), most=_LONGEST)}
-            labels = next((each for each in (*call.args, *call.named.values()) if isinstance(each, list | tuple)), ())
+            held_in = (*call.args, *call.named.values())
+            labels = next((each for each in held_in if isinstance(each, list | tuple | dict)), ())
+            parts |= {"labels": source_of("", [*labels], most=_LONGEST)}
             best = {each: int(each in call.named.values()) for each in labels} if "{best}" in said else {}
             parts |= {"best": source_of("", best, most=_LONGEST), "insensitive": repr(f"(?i){[*call.args, ''][0]}")}
             ends = {"first": sources[0][:-1], "last": sources[-1][1:]}
@@ -689,6 +691,6 @@ def _refuse_shape(call: _Call) -> None:
             named = {name: source_of(name, value, name) for name, value in call.named.items()}
             line = message.format(*sources, **named | parts)
             for name, value in call.named.items():
-                if not (re.search(f"{{({name}|paired|named)}}", said) or ("{best}" in said and value in labels)):
+                if not (re.search(f"{{({name}|paired|named)}}", said) or re.search(rf"\b{name}\b", pattern)):
                     line = call.with_more(line, name, value)
             raise CallError(field, call.checked(line))

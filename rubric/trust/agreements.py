@@ -247,7 +247,7 @@ def _of_people(labels: Labels) -> Agreement:
 @guided
 def agreement(
     grades: Grades | Report | Judged | Labels | Mapping[Any, Any] | str | PathLike[str],
-    others: Labels | Mapping[Any, Any] | Grades | Judged | None = None,
+    others: Labels | Mapping[Any, Any] | Grades | Judged | str | PathLike[str] | None = None,
 ) -> Agreement:
     """
     Measure how far a judge agrees with people, with another judge, or with itself.
@@ -256,7 +256,7 @@ def agreement(
         grades: What the judge said: `Grades`, the `Report` of a suite, or a file of results. Or the labels of several
             raters, without *others*: how far people agree with each other.
         others: Labels of people, also as a mapping such as `{0: True}`; or the grades of another judge on the
-            same candidates; None for the votes of a jury.
+            same candidates; or a file of labels. None for the votes of a jury.
 
     Raises:
         DefinitionError: A label is outside of its criterion's scale, nothing matches, or a jury has no votes.

@@ -25,7 +25,7 @@ from rubric.embed import NoTruth, Presented, Table, fields, replacing
 from rubric.formats.yaml import to_yaml
 from rubric.trust.assumptions import beside_holm, sentences
 from rubric.trust.differences import CriterionDifference
-from rubric.trust.inference import Codes, compact, holm, paired_contrast, unpaired_contrast
+from rubric.trust.inference import Codes, Floats, compact, holm, paired_contrast, unpaired_contrast
 from rubric.trust.ratings import Ratings, items_of
 
 _ENOUGH = 10
@@ -144,10 +144,22 @@ class Drift(Presented):
             apart = [c for c in self.changes if not c.interval[0] <= 0 <= c.interval[1]]
             alone = (f"{c.id} moved by {c.row('')[4]} ({c.row('')[5]}, p {c.adjusted:.3f} corrected)" for c in apart)
             said = f"No change is shown in {len(self.changes)} figures, corrected for their number"
-            return f"{said}; alone, {', '.join(alone)}." if apart else f"{said}."
+            return (f"{said}; alone, {', '.join(alone)}." if apart else f"{said}.") + self._of_right
         lead = min(self.shown, key=lambda change: change.adjusted)
         verb = "have" if lead.id.startswith("people") else "has"
-        return f"{lead.id[0].upper()}{lead.id[1:]} {verb} changed: from {lead.old:.3f} to {lead.new:.3f}."
+        return (
+            f"{lead.id[0].upper()}{lead.id[1:]} {verb} changed: from {lead.old:.3f} to {lead.new:.3f}.{self._of_right}"
+        )
+
+    @property
+    def _of_right(self) -> str:
+        """A sentence on the one test of which is right more often; empty where it shows nothing."""
+        if (one := self.right) is None or one.adjusted > self.risk:
+            return ""
+        how = "more" if one.difference > 0 else "less"
+        return (
+            f" By one test, the judge is right {how} often now: {one.old:.3f} then, {one.new:.3f} now (p {one.p:.3f})."
+        )
 
     def remarks(self) -> list[str]:
         """What is different by name."""
@@ -197,7 +209,8 @@ def drift(now: Baseline, saved: Baseline | str | PathLike[str], risk: float = 0.
                 one, count = (unpaired_contrast(x, z, *among) if min(len(x), len(z)) > 1 else None), 0
             if one is not None:
                 named = f"{what} on {criterion}" if criterion else what
-                found.append(CriterionDifference.of(named, count, x, z, one))
+                made = CriterionDifference.of(named, count, x, z, one)
+                found.append(_moved(made, both, z - x if "distance" in what else x - z) if count else made)
     if not found:
         why = "fewer than two candidates, or groups, are labelled" if mine.keys() & theirs.keys() else "no criterion is"
         raise DefinitionError("saved", f"{why} in both, so nothing can be compared")
@@ -227,7 +240,16 @@ def _right(now: Baseline, before: Baseline) -> CriterionDifference | None:
     groups = np.unique(names, return_inverse=True)[1].astype(np.intp) if groups is None else groups
     one = paired_contrast(np.array(x) - np.array(z), groups)
     named = f"right, over {len(criteria)} criteria" if len(criteria) > 1 else "right"
-    return None if one is None else CriterionDifference.of(named, len({*names}), np.array(x), np.array(z), one)
+    if one is None:
+        return None
+    found = CriterionDifference.of(named, len({*names}), np.array(x), np.array(z), one)
+    return _moved(found, names, np.array(x) - np.array(z))
+
+
+def _moved(found: CriterionDifference, names: Sequence[str], gains: Floats) -> CriterionDifference:
+    """Return *found* with the candidates, of these *names*, that are worse and better, by what each *gains*."""
+    worse, better = (tuple(dict.fromkeys(np.array(names)[rows].tolist())) for rows in (gains < 0, gains > 0))
+    return evolve(found, worse=worse, better=better)
 
 
 def _values(items: Pairs, figure: str) -> dict[str, float]:

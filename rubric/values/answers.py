@@ -372,8 +372,8 @@ class Choices(Answer, Shown):
         best_last = in_steps(labels)
         best_first = dict(zip(labels, reversed(best_last.values()), strict=True))
         message = (
-            f"labels alone have no scores; write {best_first} if the first is the best, {best_last} if the last is; "
-            "or weight=0, which records the label and scores nothing"
+            f"labels alone have no scores; write {best_first} if the first is the best, {best_last} if the last is; to "
+            f"record the label, weight=0 beside criteria that count, else {dict.fromkeys(labels, 1)}, which all pass"
         )
         raise DefinitionError("choices", message)
 

@@ -99,6 +99,8 @@ VALUES = {**values(), "Counter": Counter}
 FUNCTIONS = {
     "Plan": plan("x", RUBRIC, "offline"), "Agreement": agreement(VALUES["grades"], LABELS), "Estimate": estimate(VALUES["grades"], LABELS),
     "Disagreements": agreement(VALUES["grades"], LABELS).disagreements,
+    "Drift": agreement(VALUES["grades"], LABELS).against(agreement(VALUES["grades"], LABELS)),
+    "Comparison": VALUES["report"].compare(VALUES["report"]),
     "Disagreement": Disagreement("", "0", "yes", "no"),
     "Thresholds": thresholds(VALUES["grades"], LABELS), "Calibration": VALUES["calibration"],
     "RubricDiff": diff(RUBRIC, RUBRIC.passing_at(0.9)), "Influences": influence(RUBRIC),

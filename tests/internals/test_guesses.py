@@ -1106,6 +1106,20 @@ SAYS = [
         "write Panel('offline', 'offline', aggregate='majority')",
     ),
     *((f"agreement(gs, marked).{word}", "write agreement.disagreements") for word in ("errors", "mistakes", "misses")),
+    *((f"compare(gs, gs).{word}", "write difference.worse") for word in ("drops", "dropped", "regressions")),
+    ("compare(gs, gs).broken", "write difference['pass rate'].worse"),
+    *(
+        (
+            f"r.chooses('Which hold?', {{'rude': 1, 'spam': 0}}, {word})",
+            "[Criterion('Which hold?' + f' Yes if {label} is one of them.', id=label) for label in ['rude', 'spam']])",
+        )
+        for word in ("many=True", "multiple=True", "multi_label=True", "max_choices=2", "id='labels', many=True")
+    ),
+    ("Criterion('Which hold?', choices=['rude', 'spam'], multiple=True)", "for label in ['rude', 'spam']])"),
+    (
+        "r.chooses('Which?', ['rude', 'spam'])",
+        "weight=0 beside criteria that count, else {'rude': 1, 'spam': 1}, which all pass",
+    ),
     ("agreement(gs, marked)[0].errors", "write criterion_agreement.disagreements"),
     ("agreement(gs, marked).disagreements.to_pandas", "pandas.DataFrame([attrs.asdict(one) for one in disagreements])"),
     ("agreement(gs, marked).p_value", "write agreement.overall['agreement'].interval"),

@@ -288,7 +288,7 @@ def test_disagreements_are_those_of_a_file_a_figure_and_a_person(tmp_path: Path)
     other = agreement(OF_LABEL, grades(LABEL, {**MARKED, "a": {"label": "spam"}})).disagreements
     assert {one.criterion for one in other} == {"", "label"}
     every = agreement(GRADES, Labels({key: {"good": said["good"]} for key, said in PEOPLE.items()}))
-    assert len(every.disagreements) == every["good"].n - round(every["good"]["agreement"].value * every["good"].n)
+    assert len(every.disagreements) == every["good"].confusion[0][1] + every["good"].confusion[1][0]
     with pytest.raises(DefinitionError, match="give labels"):
         _ = agreement(jury(GOOD, {0: [{"good": True}] * 3})).disagreements
 
@@ -1043,6 +1043,11 @@ def test_which_of_two_judges_is_right_more_often_is_one_test(tmp_path: Path) -> 
     assert [found.right.new, found.right.old] == pytest.approx(np.mean(hits, axis=0).tolist())
     assert found.right.p == found.right.adjusted < 0.001
     assert "Which is right more often: one test" in str(found)
+    assert f"the judge is right more often now: {found.right.old:.3f} then" in found.sentence
+    wins = [{one.key for one in side.disagreements if one.criterion != "c"} for side in (good, poor)]
+    assert not {*found.right.better} & ({*wins[0]} - {*wins[1]})
+    assert {*found.right.worse} <= {*wins[0]}
+    assert found.right.better
     poor.dump(tmp_path / "poor.yaml")
     assert good.against(tmp_path / "poor.yaml").right == found.right
     other = agreement(grades(two, people), Labels({n: {"c": one["c"]} for n, one in people.items()}))
