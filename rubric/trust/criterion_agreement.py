@@ -165,8 +165,8 @@ def agreement_of(ratings: Ratings) -> CriterionAgreement:
         remarks.append(f"a judge that always says {said} agrees in {percent(constant.value or 0.0)}")
     people, judge = (float(side.mean()) if n and scale.kind != "option" else None for side in (b, a))
     made = (categories, confusion, tuple(statistics), tuple(ceiling), constant, tuple(remarks), rates, tuple(each))
-    made = (*made, disagreements_in(ratings))
-    return CriterionAgreement(ratings.criterion, scale.kind, n, coverage, ties, people, judge, *made)
+    apart = disagreements_in(ratings)
+    return CriterionAgreement(ratings.criterion, scale.kind, n, coverage, ties, people, judge, *made, apart)
 
 
 def _both(ratings: Ratings) -> tuple[Floats, Floats, Codes]:
