@@ -136,9 +136,7 @@ def read_options(
     values, settings = dict[str, str](), dict[str, str]()
     for (_, words), (kind, (after, *_)) in pairwise([*rest, ("", [""])]):
         name, _, value = words[0].partition("=")
-        given = value or " ".join(words[1:]) or after * (not kind and after[:1] != "-")
-        if name in own or not meant_in(_cure(context, command, name, [], given)):  # else it stands for another option
-            values[name] = given
+        values[name] = value or " ".join(words[1:]) or after * (not kind and after[:1] != "-")
     while rest:
         unit = rest.pop(0)
         option, _, value = unit[1][0].partition("=")
@@ -176,7 +174,7 @@ def read_options(
 def _filled(cure: str, option: str, given: str, values: Mapping[str, str], settings: dict[str, str]) -> str:
     """Return the *cure* of an *option* with what was *given*, also beside it; note those of its judge in *settings*."""
     besides = ((each, said) for each in values for said, words in cures_in("options", each) if option in words)
-    beside, said = next(besides, ("", ""))
+    beside, said = next(besides, ("", "")) if not cure.startswith("; without") else ("", "")  # which leaves it out
     cure = (f"; did you mean {said!r}?" if said[:2] == "--" else f"; {said}") if said else cure
     cure = re.sub(r"\{tests\|(.*?)\}", lambda found: _as_test(given or found[1]), cure)
     pair = re.fullmatch(r"([\w.-]+)(?:=(?!=)|: ?)(.+)", given, re.DOTALL)
