@@ -260,7 +260,7 @@ def test_what_is_proposed_for_an_argument_runs(owner: str, cure: str) -> None:
                 line = line.replace("target=5", "target=lambda case: 'Thanks.'")  # noqa: PLW2901 - what answers
         if "openai" in line and line.startswith(("grade", "await", "prefer")):
             line = line.replace("'openai/gpt-5'", "'offline'")  # noqa: PLW2901 - no vendor is asked
-        if line.startswith(("rubric.model(", "print(", "generate(")) or "grade_in_batches(" in line:
+        if line.startswith(("rubric.model(", "print(", "generate(")) or "grade_in_batches(" in cure:
             continue  # a client of a vendor's is tested with the clients, a writer with drafts, a batch with its server
         rows: dict[str, Any] = (
             {"candidates": [{"output": "We thank you.", "text": "Why?"}]} if "columns=" in line else {}
