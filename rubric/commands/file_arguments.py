@@ -204,15 +204,17 @@ def find_command(command: click.Command, files: Sequence[str], values: Collectio
     is_variadic = any(each.nargs < 0 for each in arguments_of(command))
     places = () if ungraded_first(command, files) else places_of(command)
     for place, file in zip([*places, *places[-1:] * (len(files) * is_variadic)], files, strict=False):
-        if file not in values and (other := _elsewhere(command, place, file))[0]:
+        if file not in values and (other := _elsewhere(command, place, file, files))[0]:
             return other
     return "", "", {}
 
 
-def _elsewhere(command: click.Command, place: str, file: str) -> tuple[str, str, Change]:
+def _elsewhere(command: click.Command, place: str, file: str, files: Sequence[str]) -> tuple[str, str, Change]:
     """Return the command for a *file* of another kind than *command* takes at a *place*, what is said, and a change."""
     if Path(file).suffix.lower() not in _ROWS and command.name not in ("compare", "view", "estimate", "check"):
         return "", "", {}  # to tell a suite from a rubric, it is read whole
+    if command.name == "compare" and "results" in map(kind_of, files):  # beside which no other command takes it
+        return "", "", {}
     kind = held = "folder" if Path(file).is_dir() else kind_of(file)
     if command.name in ("estimate", "view") and kind == "*" and Path(file).suffix in _TREES[:2]:
         kind = "rubric"  # or a suite
@@ -466,7 +468,7 @@ def _check_file(command: click.Command, place: str, file: str, files: Sequence[s
         raise click.UsageError(f"{file} holds results; {cure}")
     elif place == "results" and (said := ungraded_first(command, files)):
         raise click.UsageError(said)
-    elif (other := _elsewhere(command, place, file))[0]:
+    elif (other := _elsewhere(command, place, file, files))[0]:
         raise WrongLineError(other[1], {"COMMAND": other[:1], **other[2]})
     elif Path(file).suffix.lower() in TEXTS:
         _check_text(command, place, file, files)
