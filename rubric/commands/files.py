@@ -195,7 +195,7 @@ def _check_kind(context: click.Context) -> None:
         change = {"COMMAND": ["compare"], "ARGUMENTS": [after, before]}
         said = "another command compares runs, and ends with 1 for what chance does not explain"
         gate = f"rubric grade suite.yaml --judge offline --baseline {shlex.quote(str(before))} --largest-drop 0"
-        said += f"; for any drop, {gate}" * is_report(Path(before))
+        said += f"; for any drop, and graded anew, {gate} --min-pass-rate 0" * is_report(Path(before))
         raise WrongLineError(f"{before} holds results; {said}", change)
     if all(Path(file).suffix in SUFFIXES[:2] and kind_of(str(file)) == "*" for file in (before, after)):
         shown = " ".join(f"<(rubric convert {shlex.quote(str(file))})" for file in (before, after))

@@ -127,7 +127,9 @@ class Groups(dict[str, "Grades"]):
 class Figure(Guided, float):
     """A number that may be called as well: `grades.mean` and, as in pandas, `grades.mean()`."""
 
-    def __call__(self, axis: None = None, dtype: None = None, out: None = None) -> float:  # noqa: ARG002 - NumPy's
+    def __call__(self, axis: object = None, dtype: None = None, out: None = None) -> float:  # noqa: ARG002 - NumPy's
+        if isinstance(axis, str):
+            raise CallError("criterion", f"it is of all criteria; write grades.summary()[{axis!r}].mean")
         return float(self)
 
 

@@ -295,6 +295,7 @@ def mappings_in(data: Any) -> Iterator[dict[Any, Any]]:
         ("{text: a b, when: {not_contains: refund}}", "{text: a b, when: {contains: refund, negated: true}}"),
         ("{text: a b, when: {not: {called: refund}}}", "{text: a b, when: {tool_called: refund, negated: true}}"),
         ("{text: a b, when: {lacks: refund}}", "{text: a b, when: {contains: refund, negated: true}}"),
+        ("{id: b, check: {regex: {pattern: 'c+', ignore_case: true}}}", '{id: b, check: {matches: "(?i)c+"}}'),
         ("{must_contain: [b, c]}", "{check: {contains_all: [b, c]}}"),
         ("{output_must_not_contain: b}", "{check: {contains: b}, polarity: guard}"),
         ("{name: Clarity, levels: {1: bad, 5: good}}", "{text: Clarity, levels: {1: bad, 5: good}}"),

@@ -299,6 +299,10 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
         ("rubrics: {tone: [Is kind]}\ncases: [{rubric: {name: tone}}]", "write rubric: {ref: \"tone\"}"),
         ("rubric: a b\npanel: [o, p]\ncases: [{output: a}]", "such as judge: {panel: {judges: ["),
         (
+            "cases: [{output: a, rubric: {thresholds: {s: 1.0, t: 0.6}, criteria: [{text: b c, tags: [s]}]}}]",
+            "a rubric within, such as criteria: [{id: s, required: true, rubric: {threshold: 1.0, criteria: [Is polite]}}]",
+        ),
+        (
             "judges: [offline, offline]\naggregate: median\nrubric: a b\ncases: [{output: a}]",
             "write judge: {panel: {judges: [offline, offline], aggregate: median}}",
         ),

@@ -129,6 +129,9 @@ def _fields_in(value: Mapping[Any, Any]) -> dict[str, Any]:
 def check_of(name: str, value: Any) -> dict[str, Any]:
     """Return the fields that are meant by a check with a *name* and its *value*; {} if none is."""
     name = re.sub("^(?:output|response|answer|reply)_(?=.)", "", name)
+    if isinstance(value, dict) and _NAMES.get(name, name) == "matches" and value.keys() & {*CASES, "flags"}:
+        inner = {name if key in _TYPED else key: each for key, each in value.items()}
+        return _pair_in(inner) or {}
     if affirmed := re.fullmatch(f"(?:must|should)_(contains?|includes?|mentions?|{'|'.join(_NAMES)})", name):
         name = _DENIED.get(affirmed[1].removesuffix("s"), affirmed[1])
     bare = [check for words, check in table()["checks"].items() if name in words.split() and value in (None, {}, True)]

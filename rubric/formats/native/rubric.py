@@ -263,6 +263,12 @@ def _threshold_problem(path: KeyPath, error: DefinitionError, given: Data) -> De
 def _threshold_cure(given: Data) -> str:
     """Return the end of the message on the threshold of a rubric, *given* in points, or with a second one; or ''."""
     match given:
+        case {"threshold": dict(ends), "criteria": list(rows)} if {*ends} & {
+            word for row in rows if isinstance(row, dict) for word in (row.get("id"), *(row.get("tags") or ()))
+        }:
+            first = next(iter(ends))
+            group = {"id": first, "required": True, "rubric": {"threshold": ends[first], "criteria": ["Is polite"]}}
+            return f"; a group with a threshold of its own is a rubric within, such as criteria: {on_a_line([group])}"
         case {"threshold": dict(ends)} if 0 < len(ends) < 3:  # noqa: PLR2004 - bars
             parts = (each if isinstance(each, float) else f"{each}%".replace("%%", "%") for each in ends.values())
             shares = [as_share(each) if isinstance(each, str) else each for each in parts]
