@@ -57,6 +57,10 @@ KEPT = {
     ("rubric.values.chats", "listed"): "a prompt of a finished output is a chat where a candidate's would be one",
     ("rubric.values.requests", "PROGRAMS"): "`allowing` says that programs may run; the pipeline asks for it",
     ("rubric.formats.fields", "Gathering"): "an assertion type tells all that is wrong with its keys at once",
+    (
+        "rubric.formats.fields",
+        "UnknownKeyError",
+    ): "an unknown key of an assertion type is answered as one of our own files",
     ("rubric.formats.fields", "read_all"): "the fields of `field-accuracy` are read as lists in our own files",
     ("rubric.formats.fields", "reader_of"): "the fields of `field-accuracy` are read as those of our own classes",
     ("rubric.formats.files", "read_bytes"): "images are read within the bounds of all files",
