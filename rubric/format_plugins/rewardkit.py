@@ -333,7 +333,7 @@ def _criterion(at: Cursor, ids: Ids, rule: str, workspace: Loading) -> Criterion
         turned = Rubric(criteria=[Criterion(text, answer=answer)], negate=True)
         values["answer"] = {"yes": 0, "no": 1} if kind == "binary" else turned
     if rule == "required-pass":
-        values |= {"weight": 0} if optional else {"min_score": 1}
+        values |= {"weight": 0} if optional else {"min_score": 1.0}
     as_penalty(values)
     if not ids.take(at["name"].value):
         at["name"].error(f"the name {at['name'].value!r} belongs to another criterion already; change one")

@@ -225,7 +225,7 @@ def _read_mapping(at: Cursor, own_id: str, scope: ItemScope) -> Criterion | None
         id=id_,
         weight=weight,
         required=required,
-        min_score=gate,
+        min_score=gate and float(gate),  # a whole 1 could be a level
         polarity=operator if operator in _OPERATORS else "satisfy",
         answer=ranges or YesNo(),
     )

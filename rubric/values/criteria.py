@@ -418,6 +418,9 @@ class Criterion(Shown):
                 raise DefinitionError("on", f"{self.on!r} is for what a judge is asked: {whole}; leave it out")
         if isinstance(self.answer, Choices) and not self.answer.is_scored and (self.weight or self._gates):
             self.answer.check_scores()
+        if type(self.min_score) is int and isinstance(self.answer, Levels) and self.answer.low < 1 < self.answer.high:
+            said = f"1 could be a level of {self.answer.low} to {self.answer.high}, or the best score of 0..1"
+            raise DefinitionError("min_score", f"{said}; for the level give {self.answer.place(1):g}, for the best 1.0")
         if self.anchors:
             self._check_anchors()
         if self.polarity == "guard" and self.min_score is not None:

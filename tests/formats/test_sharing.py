@@ -326,3 +326,13 @@ def test_the_page_of_converted_suites_shows_what_is_written(form: str, source: s
     bare = [evolve(case, place=None, providers=(), unasked="") for case in suite]
     assert [evolve(case, place=None) for case in loads_suite(after)] == bare
     assert len(pairs_of_page()) == 10
+
+
+def test_a_slot_in_an_id_is_filled_for_each_cell_and_refused_in_one_case() -> None:
+    """It stood in the names of rows as it was written."""
+    matrix = "matrix: [{cell: {to: Rome}, variables: {to: Rome}}]\n"
+    text = matrix + "rubric: Is kind\ncases: [{id: 'to-{{to}}', output: 'To {{to}}.'}]"
+    assert [case.id for case in loads_suite(text)] == ["to-Rome / Rome"]
+    one = "rubric: Is kind\ncases: [{id: 'to-{{to}}', output: Go., variables: {to: Rome}}]"
+    with pytest.raises(LoadError, match=r"a case's own texts have no slots; write id: to-Rome\n"):
+        loads_suite(one)

@@ -83,6 +83,12 @@ REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str, str]] = [
     (Anchor, {"response": "", "score": 1}, "response", "got an empty one"),
     (Anchor, {"response": "x", "score": 1.1}, "score", "from 0 to 1"),
     (When, {}, "when", "got nothing"),
+    (
+        Criterion,
+        {"text": "x", "levels": (0, 2), "min_score": 1},
+        "min_score",
+        "for the level give 0.5, for the best 1.0",
+    ),
     (When, {"contains": "a", "regex": "b"}, "when", "got contains and regex"),
     (When, {"regex": "("}, "regex", "RE2"),
     (When, {"regex": "(?=a)"}, "regex", "no look-around"),

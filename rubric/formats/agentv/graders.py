@@ -77,7 +77,7 @@ def as_criterion(grader: Grader) -> Criterion:
         answer=grader.answer,
         weight=grader.weight,
         required=grader.gate is not None and check,
-        min_score=None if check and grader.common else grader.gate,
+        min_score=None if check and grader.common else grader.gate and float(grader.gate),
     )
 
 

@@ -77,7 +77,7 @@ def _gates(at: Cursor) -> dict[str, Any]:
         own.warn("nothing is below 0, so this criterion gates nothing")
         values["required"] = False
     else:
-        values["min_score"] = threshold
+        values["min_score"] = 1.0 if threshold == 1 else threshold  # a whole 1 could be a level
     return values
 
 

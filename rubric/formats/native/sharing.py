@@ -154,7 +154,8 @@ def _case(case: Data, defaults: Data, row: Data) -> Data:
         raise DefinitionError("input", f"{said}; write {line} in its place, and {{{{ question }}}} in the row")
     shared = {**defaults, **row}
     shown = {key: fill_shared(key, shared[key], variables) for key in _FILLED if key in shared and key not in case}
-    id_ = SLOT.sub(lambda slot: str(case["id"]) if slot[1] == "id" else slot[0], row.get("id", _id_of(row)))
+    own_id = str(fill_slots(case["id"], variables) if row else case["id"])
+    id_ = SLOT.sub(lambda slot: own_id if slot[1] == "id" else slot[0], row.get("id", _id_of(row)))
     if not row:
         return {**shared, **shown, **case}
     own = {key: fill_shared(key, case[key], variables) for key in _FILLED if key in case}
@@ -209,7 +210,7 @@ def refuse_unfilled(case: Data) -> None:
             said = f"{value} would stay as it is: nothing is filled into a variable, as of the environment"
             cures = f"write the value itself, or, for this text, one with a blank behind it: {json.dumps(value + ' ')}"
             raise DefinitionError(f"variables.{name}", f"{said}; {cures}")
-    for key in _FILLED:
+    for key in ("id", *_FILLED):
         found = [slot for text in texts_in(case.get(key)) for slot in LIKE_SLOT.finditer(text)]
         checked = [name for text in texts_in([*checks_in(case.get(key))]) for name in SLOT.findall(text)]
         fields = {name: _field_for(case, name) for name in checked}
@@ -225,7 +226,8 @@ def refuse_unfilled(case: Data) -> None:
         if slots:
             line = short_line({key: each_text(case[key], partial(_with_values, known))})[1:-1]
             said = f"{slots[0]} would stay as it is: a case's own texts have no slots"
-            raise DefinitionError(key, f"{said}; write {line or 'what it stands for'}; {_braces(key)}")
+            other = "" if key == "id" else f"; {_braces(key)}"
+            raise DefinitionError(key, f"{said}; write {line or 'what it stands for'}{other}")
 
 
 def _with_values(known: Data, text: str) -> str:
