@@ -156,7 +156,7 @@ def test_rubric_problems(text: str, problem: str) -> None:
         ),
         (
             "{text: a, when: {holds: f}}",
-            "29: criteria[0].when.holds: unknown key; allowed: contains, regex, tool_called; what the variables of a case decide is a rubric of its own in that case, such as rubric: [Is polite, Is in German]",
+            "29: criteria[0].when.holds: unknown key; allowed: contains, regex, tool_called, negated; what the variables of a case decide is a rubric of its own in that case, such as rubric: [Is polite, Is in German]",
         ),
         ("{text: a, tags: [1]}", "29: criteria[0].tags[0]: expected texts, got 1"),
         ("{text: a, anchors: [{response: b}]}", "32: criteria[0].anchors[0]: the key 'score' is missing; add it"),

@@ -149,7 +149,7 @@ def test_it_is_plain_data_and_a_table() -> None:
     assert shown.count("\n") == 5
     assert "a\\|b" in shown
     assert "./grade.py" in shown
-    assert repr(planned).startswith("<SuitePlan: s: 2 cases, 1 deferred, 4 calls, ")
+    assert repr(planned).startswith("<SuitePlan: s: 2 cases, 1 deferred, 1 certain to be ungraded, 4 calls, ")
 
 
 def test_a_grader_that_is_not_there_is_told_before_anything_is_paid_for() -> None:

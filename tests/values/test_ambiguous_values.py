@@ -71,7 +71,8 @@ DOORS: dict[str, Any] = {
 def test_labels_alone_are_refused_with_their_scores_in_both_orders(labels: list[str], door: str) -> None:
     """Which end is the best cannot be known; both mappings of the message are choices."""
     message = refusal(lambda: DOORS[door](labels))
-    first, last = map(ast.literal_eval, re.findall(r"\{.*?\}", message))
+    first, last, every = map(ast.literal_eval, re.findall(r"\{.*?\}", message))
+    assert {*every.values()} == {1}  # to record the label alone
     assert (first[labels[0]], first[labels[-1]]) == (1, 0)
     assert (last[labels[0]], last[labels[-1]]) == (0, 1)
     for scores in (first, last):
