@@ -58,10 +58,10 @@ class Disagreements(Presented, Listed[Disagreement]):
     def tables(self) -> list[Table]:
         """Each candidate in a row."""
 
-        def shown(value: str | float) -> str:
+        def text_of(value: str | float) -> str:
             return value if isinstance(value, str) else f"{value:g}"
 
-        rows = [(d.criterion or "the whole", d.key, shown(d.judge), shown(d.people)) for d in self]
+        rows = [(d.criterion or "the whole", d.key, text_of(d.judge), text_of(d.people)) for d in self]
         return [("", ("criterion", "key", *self.sides), [*rows])] if rows else []
 
 
@@ -72,8 +72,8 @@ def disagreements_in(ratings: Ratings) -> tuple[Disagreement, ...]:
     if ratings.scale.kind == "number":
         rows = rows[np.argsort(-apart[rows], kind="stable")]
 
-    def said(code: float) -> str | float:
+    def value_of(code: float) -> str | float:
         return ratings.scale.names[int(code)] if ratings.scale.names else float(code)
 
     values = zip(rows, ratings.judge[rows], ratings.target[rows], strict=True)
-    return tuple(Disagreement(ratings.criterion, names[row], said(a), said(b)) for row, a, b in values)
+    return tuple(Disagreement(ratings.criterion, names[row], value_of(a), value_of(b)) for row, a, b in values)

@@ -42,7 +42,7 @@ def _values(row: Row, index: int, cells: Iterable[str], columns: Iterable[str]) 
         "low": row.bounds[0],
         "high": row.bounds[1],
         "reason": row.reason,
-        **{name: _said(entries, *name.split(".", 1)) for name in columns},
+        **{name: _cell(entries, *name.split(".", 1)) for name in columns},
         "calls": row.usage.calls,
         "prompt_tokens": row.usage.prompt_tokens,
         "completion_tokens": row.usage.completion_tokens,
@@ -51,5 +51,5 @@ def _values(row: Row, index: int, cells: Iterable[str], columns: Iterable[str]) 
     }
 
 
-def _said(entries: Mapping[str, Entry], kind: str, id_: str) -> object:
+def _cell(entries: Mapping[str, Entry], kind: str, id_: str) -> object:
     return getattr(entries.get(id_), "contribution" if kind == "criterion" else kind, None)
